@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import BigIntegerField, Exists, OuterRef, QuerySet
 
 from adjudication.models import Ruling
+from common.database.lookups import Parameter, PreparedLookup
 from labeling.enums import PanelState
 from labeling.models import Image, Panel
 
@@ -24,6 +25,21 @@ def newest_rulings(images: Iterable[int]) -> dict[int, Ruling]:
 def rulings_on(image: Image) -> QuerySet[Ruling]:
     """Return every ruling on a picture, the first one first."""
     return Ruling.objects.filter(image=image).order_by("number")
+
+
+def rulings_with_panels(image: Image) -> list[Ruling]:
+    """Return every ruling on a picture with its panel and its policy, the first one first."""
+    return _rulings_with_panels(image=image.pk)
+
+
+_rulings_with_panels = PreparedLookup(
+    "rulings_with_panels",
+    lambda: (
+        Ruling.objects.filter(image=Parameter("image", BigIntegerField()))
+        .select_related("panel", "policy")
+        .order_by("number")
+    ),
+)
 
 
 def rulings_in_force() -> QuerySet[Ruling]:

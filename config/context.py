@@ -152,7 +152,7 @@ def _entries(request: HttpRequest, roles: Roles) -> "list[tuple[str, StrOrPromis
     if roles.tasker:
         learning = request.user.tasker.state == TaskerState.LEARNING  # type: ignore[union-attr]
         return LEARNER + TASKER[1:3] if learning else TASKER
-    if roles.teams:
+    if roles.team:
         return IN_A_TEAM
     if roles.competes:
         return RESEARCHER

@@ -19,6 +19,13 @@ SIGNS = ("cursor", "select_for_update", "copy_expert", "common.database.lookups"
 # module -> the file below tests/ and the marked test in it that runs the statements
 SHOWN_BY: dict[str, tuple[str, str]] = {
     "adjudication/services.py": ("adjudication/test_services.py", "TestAtOnce::test_many_at_once_make_one_ruling_each"),
+    "adjudication/selectors.py": ("contest/record/test_picture_record.py", "test_how_many_queries_the_page_costs"),
+    "contest/core/roles.py": ("contest/record/test_picture_record.py", "test_how_many_queries_the_page_costs"),
+    "contest/record/closed_cases.py": ("contest/record/test_picture_record.py", "test_how_many_queries_the_page_costs"),
+    "contest/record/timeline/outputs.py": (
+        "contest/record/test_picture_record.py",
+        "test_how_many_queries_the_page_costs",
+    ),
     "common/database/append_only.py": ("contest/prizes/test_awards.py", "test_an_examination_is_never_changed"),
     "accounts/tokens.py": ("common/test_clocks.py", "test_who_is_signed_in_stays_so_and_links_go_on"),
     "common/database/changes.py": ("common/test_database.py", "test_a_commit_of_another_connection_gives_another_mark"),

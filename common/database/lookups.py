@@ -98,7 +98,8 @@ class PreparedStatement:
 
 
 class PreparedLookup(Generic[Row]):
-    """A queryset of one model, with what `select_related` and `only` name, composed when it is first asked."""
+    """A queryset of one model, with what `select_related`, `only` and `annotate` name, composed when it is first
+    asked."""
 
     def __init__(self, name: str, compose: Callable[[], QuerySet[Row]]) -> None:
         self._name, self._compose = name, compose
@@ -121,6 +122,7 @@ def _composed(name: str, queryset: QuerySet[Row]) -> tuple[PreparedStatement, Ca
     attributes = [column.target.attname for column, _, _ in columns[first:last]]
     converters = compiler.get_converters([column for column, _, _ in columns])
     related: list[Any] = get_related_populators(kind, columns, DEFAULT_DB_ALIAS)  # type: ignore[call-arg]
+    annotated = list(compiler.annotation_col_map.items())
 
     def read(rows: list[Values]) -> list[Row]:
         return [row_of(values) for values in (compiler.apply_converters(rows, converters) if converters else rows)]
@@ -129,6 +131,8 @@ def _composed(name: str, queryset: QuerySet[Row]) -> tuple[PreparedStatement, Ca
         row: Row = kind["model"].from_db(DEFAULT_DB_ALIAS, attributes, values[first:last])
         for populator in related:
             populator.populate(values, row)
+        for name, place in annotated:
+            setattr(row, name, values[place])
         return row
 
     return statement, read

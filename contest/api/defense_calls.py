@@ -217,7 +217,7 @@ class Defenses(APIView):
     def get(self, request: Request) -> Response:
         """List the published defenses, your team's own whatever their state, and all of them to organizers."""
         roles, now = roles_of(request.user), domain_now()
-        submitted = selectors.submissions_of(own_team_of(request.user)) if roles.teams else ()
+        submitted = selectors.submissions_of(own_team_of(request.user)) if roles.team else ()
         own = {entry.defense_id for entry in submitted}
         rows = [each for each in selectors.defenses_by_name() if each.published_at or roles.organizer or each.pk in own]
         unrestricted = {each.pk for each in rows} if roles.organizer else own

@@ -22,7 +22,14 @@ from common.domain_clock import domain_now
 from common.errors import InvalidInput, WrongFields
 from contest.api.appeal_calls import Marks
 from contest.core.enums import AppealSide, CaseOutcome
-from contest.core.picture_access import KnownImage, Reader, is_picture_id, known_of, picture_seen_by, rulings_seen_by
+from contest.core.picture_access import (
+    KnownImage,
+    Reader,
+    is_picture_id,
+    picture_known_to,
+    picture_seen_by,
+    rulings_seen_by,
+)
 from contest.record.closed_cases import appeals_json
 from labeling.enums import Label, Origin
 from labeling.notices import iso
@@ -236,8 +243,8 @@ class ImageCall(APIView):
         embargo as for one that is not there.
         """
         reader, now = Reader.of(request.user), domain_now()
-        image = picture_seen_by(image_id, reader, now=now)
-        return Response(image_json(known_of(image, reader, now=now), picture_url(image, now=now)))
+        known = picture_known_to(reader, image_id, now=now)
+        return Response(image_json(known, picture_url(known.image, now=now)))
 
 
 @method_decorator(never_cache, name="dispatch")

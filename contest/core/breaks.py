@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import BigIntegerField, Case, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
+from common.database.lookups import Parameter, PreparedLookup
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.models import Attack, Break
 from labeling.enums import Label, Origin
@@ -57,6 +58,40 @@ def mistakes_outside() -> QuerySet[Break]:
     return _holding(recorded_mistakes().filter(~sent_as_attack(), image__origin=Origin.DATASET))
 
 
+@dataclass(frozen=True, slots=True)
+class PictureMistakes:
+    """The confident mistakes of published defenses on one picture, each kind with the first found first."""
+
+    recorded: tuple[Break, ...]
+    breaks: tuple[Break, ...]
+    breaks_in_force: tuple[Break, ...]
+    outside: tuple[Break, ...]
+
+    @classmethod
+    def on(cls, image: Image) -> "PictureMistakes":
+        """Read them in one query; the fields are what the functions of the same names return of this picture."""
+        recorded = tuple(_mistakes_on_picture(image=image.pk))
+        # Both are the picture's, so they are the same in each row.
+        sent, holds = (vars(recorded[0])[name] for name in ("sent", "holds")) if recorded else (False, "")
+        holding = tuple(each for each in recorded if each.ruling.label == holds)
+        return cls(
+            recorded,
+            breaks=recorded if sent else (),
+            breaks_in_force=holding if sent else (),
+            outside=holding if not sent and image.origin == Origin.DATASET else (),
+        )
+
+
+def _compose_mistakes_on_picture() -> QuerySet[Break]:
+    of_image = Parameter("image", BigIntegerField())
+    rows = recorded_mistakes().filter(image=of_image, defense__published_at__isnull=False)
+    rows = rows.annotate(sent=sent_as_attack(), holds=_label_in_force())
+    return rows.select_related("defense", "ruling").order_by("found_at", "pk")
+
+
+_mistakes_on_picture = PreparedLookup("mistakes_on_picture", _compose_mistakes_on_picture)
+
+
 def was_unknown() -> Q:
     """The attacks whose picture was not to be labeled anyhow when it was sent (R26)."""
     return (
@@ -73,9 +108,12 @@ def sent_as_attack() -> Exists:
 
 
 def _holding(rows: QuerySet[Break]) -> QuerySet[Break]:
-    newest = Ruling.objects.filter(image=OuterRef("image")).order_by("-number")
+    return rows.alias(holds=_label_in_force()).filter(ruling__label=F("holds"))
+
+
+def _label_in_force() -> Subquery:
     # A picture that is not ruled valid has no label, and a break's ruling always has one.
-    return rows.alias(holds=Subquery(newest.values("label")[:1])).filter(ruling__label=F("holds"))
+    return Subquery(Ruling.objects.filter(image=OuterRef("image")).order_by("-number").values("label")[:1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,14 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from adjudication.models import Ruling
+from adjudication.selectors import rulings_with_panels
 from common.errors import NotFound
 from common.ids import ALPHABET
 from contest.core.embargo import public_attack_condition, public_image_condition
-from contest.core.models import Attack, Release
-from contest.core.publication import is_released, released
-from contest.core.roles import picture_reader
-from contest.core.teams import teams_counted_together
+from contest.core.enums import RELEASED_ORIGINS
+from contest.core.models import Attack
+from contest.core.publication import is_released, released_weeks
+from contest.core.roles import roles_of
 from contest.core.weeks import week_at
 from labeling.enums import Origin
 from labeling.models import Image
@@ -34,9 +35,8 @@ class Reader:
     @classmethod
     def of(cls, user: Any) -> "Reader":
         """Return what `user` is."""
-        team, organizer = picture_reader(user)
-        together = teams_counted_together(team) if team is not None else []
-        return cls(tuple(each.pk for each in together), organizer)
+        roles = roles_of(user)
+        return cls(tuple(each.pk for each in roles.family), roles.organizer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,12 @@ class KnownImage:
     in_record: bool
     released: bool
     attacks: tuple[Attack, ...]
-    ruling: Ruling | None
+    rulings: tuple[Ruling, ...]
+
+    @property
+    def ruling(self) -> Ruling | None:
+        """Return the ruling that holds, as far as the reader may know (R16)."""
+        return self.rulings[-1] if self.rulings else None
 
     @property
     def week(self) -> str:
@@ -80,32 +85,44 @@ def is_seen_by(image: Image, reader: Reader, *, now: datetime) -> bool:
 
 def picture_seen_by(public_id: str, reader: Reader, *, now: datetime) -> Image:
     """Return the picture; NotFound in the same words for one under embargo and for one that is not there."""
-    # An ID of another shape is nobody's, and may hold what the database refuses to look for.
-    rows = Image.objects.filter(seen_by(reader, now=now), public_id=public_id)
-    image = rows.first() if is_picture_id(public_id) else None
-    if image is None:
-        raise NotFound("There is no public picture with this ID.", "not_found")
+    image, _ = _seen_with_attacks(public_id, reader, now)
     return image
 
 
-def known_of(image: Image, reader: Reader, *, now: datetime) -> KnownImage:
-    """Return what the reader may know of a picture that they may see.
+def _seen_with_attacks(public_id: str, reader: Reader, now: datetime) -> tuple[Image, tuple[Attack, ...]]:
+    """Return the picture, and the attacks by it that the reader may know of, in the order of receipt."""
+    # An ID of another shape is nobody's, and may hold what the database refuses to look for.
+    attacks = tuple(_attacks(public_id, reader, now)) if is_picture_id(public_id) else ()
+    if attacks:
+        return attacks[0].image, attacks
+    # Without an attack that the reader may know of, it is public with the record alone.
+    image = Image.objects.filter(public_id=public_id).first() if is_picture_id(public_id) else None
+    if image is None or not (reader.organizer or is_released(image)):
+        raise NotFound("There is no public picture with this ID.", "not_found")
+    return image, ()
+
+
+def picture_known_to(reader: Reader, public_id: str, *, now: datetime) -> KnownImage:
+    """Return what the reader may know of the picture with this ID; NotFound as `picture_seen_by`.
 
     Where it came from, and when it first did, is told with the release of its week: until then it is what was sent.
     """
-    attacks = tuple(_attacks(image, reader, now))
+    image, attacks = _seen_with_attacks(public_id, reader, now)
     in_record = is_released(image)
     unrestricted = in_record or reader.organizer or not attacks
-    ended = () if reader.organizer else tuple(_of_ended_weeks(attacks, now))
+    ended = tuple(_of_ended_weeks(attacks, now))
+    sent = () if reader.organizer else ended[:1]
+    all_rulings = _knows_all_rulings(image, reader)
+    known_rulings = rulings_with_panels(image) if all_rulings else rulings_seen_by(image, reader, now=now)
     return KnownImage(
         image=image,
         origin=image.origin if unrestricted else Origin.ATTACK.value,
         received_at=image.received_at if unrestricted else attacks[0].received_at,
-        public=bool(ended) or Image.objects.filter(public_image_condition(now=now), pk=image.pk).exists(),
+        public=in_record or bool(sent) or bool(ended) and image.origin in RELEASED_ORIGINS,
         in_record=in_record,
-        released=in_record or Release.objects.filter(part=0, week__in=[each.week for each in ended[:1]]).exists(),
+        released=in_record or any(each.week in released_weeks().releases for each in sent),
         attacks=attacks,
-        ruling=rulings_seen_by(image, reader, now=now).last(),
+        rulings=tuple(known_rulings),
     )
 
 
@@ -115,10 +132,14 @@ def _of_ended_weeks(attacks: Iterable[Attack], now: datetime) -> Iterator[Attack
     return (each for each in attacks if each.withdrawn_at is None and each.received_at < began)
 
 
-def _attacks(image: Image, reader: Reader, now: datetime) -> QuerySet[Attack]:
-    """Return the attacks by this picture that the reader may know of, in the order of receipt."""
+def _attacks(public_id: str, reader: Reader, now: datetime) -> QuerySet[Attack]:
     seen = Q() if reader.organizer else public_attack_condition(now=now) | Q(team__in=reader.teams)
-    return Attack.objects.filter(seen, image=image).select_related("team").order_by("received_at", "pk")
+    rows = Attack.objects.filter(seen, image__public_id=public_id)
+    return rows.select_related("image", "team").order_by("received_at", "pk")
+
+
+def _knows_all_rulings(image: Image, reader: Reader) -> bool:
+    return reader.organizer or is_released(image)
 
 
 def rulings_seen_by(image: Image, reader: Reader, *, now: datetime) -> QuerySet[Ruling]:
@@ -127,8 +148,8 @@ def rulings_seen_by(image: Image, reader: Reader, *, now: datetime) -> QuerySet[
     They are public with the release of its week; who sent it knows them as they are made, once its week has ended.
     """
     rows = Ruling.objects.filter(image=image).select_related("panel", "policy").order_by("number")
-    if reader.organizer:
+    if _knows_all_rulings(image, reader):
         return rows
     # Who sent a copy knows them no earlier than everybody else.
     own = Attack.objects.filter(public_attack_condition(now=now), team__in=reader.teams, copy_of=None)
-    return rows.filter(released("image__") | Q(image__in=own.values("image")))
+    return rows.filter(image__in=own.values("image"))

@@ -1,6 +1,7 @@
 """Which pictures are public because their week is released (R24, R39)."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
 from operator import or_
@@ -9,6 +10,7 @@ from django.db.models import Q, QuerySet
 
 from adjudication.models import Ruling
 from adjudication.selectors import rulings_in_force
+from common.request_memory import once_per_request
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.models import Attack, Release
 from contest.core.weeks import week_called
@@ -16,16 +18,49 @@ from labeling.models import Image
 from policy.calendar import Week
 
 
+@dataclass(frozen=True, slots=True)
+class ReleasedWeeks:
+    """The released weeks: what decides which pictures are public (R24, R39).
+
+    `releases` is week -> its release, without errata; `spans` are their times, those that follow each other as one.
+    """
+
+    releases: Mapping[str, Release]
+    spans: tuple[tuple[datetime, datetime], ...]
+
+    @classmethod
+    def of(cls, releases: Iterable[Release]) -> "ReleasedWeeks":
+        """Return the weeks of these releases."""
+        by_week = {each.week: each for each in releases}
+        return cls(by_week, tuple(_joined(map(week_called, by_week))))
+
+    def condition(self, image: str) -> Q:
+        """Return the condition for their pictures; `has` says the same of one picture."""
+        received = [
+            Q(**{f"{image}received_at__gte": start, f"{image}received_at__lt": end}) for start, end in self.spans
+        ]
+        public = Q(**{f"{image}origin__in": RELEASED_ORIGINS, f"{image}label_from__isnull": False})
+        return public & reduce(or_, received) if received else Q(**{f"{image}pk__in": []})
+
+    def has(self, image: Image) -> bool:
+        """Say whether a picture is one of theirs."""
+        public = image.origin in RELEASED_ORIGINS and image.label_from is not None
+        return public and any(start <= image.received_at < end for start, end in self.spans)
+
+
+@once_per_request
+def released_weeks(*, by: datetime | None = None) -> ReleasedWeeks:
+    """Return the weeks that are released now, or were `by` a moment."""
+    parts = Release.objects.filter(part=0) if by is None else Release.objects.filter(part=0, released_at__lte=by)
+    return ReleasedWeeks.of(parts.defer("counts").order_by("pk"))
+
+
 def released(image: str = "", *, by: datetime | None = None) -> Q:
     """The pictures of the released weeks (R24, R39): the one condition that decides what is public.
 
     `image` leads to the picture, for example `image__`; `by` leaves out what was released after it.
     """
-    parts = Release.objects.filter(part=0) if by is None else Release.objects.filter(part=0, released_at__lte=by)
-    spans = _joined(week_called(name) for name in parts.order_by("pk").values_list("week", flat=True))
-    received = [Q(**{f"{image}received_at__gte": start, f"{image}received_at__lt": end}) for start, end in spans]
-    public = Q(**{f"{image}origin__in": RELEASED_ORIGINS, f"{image}label_from__isnull": False})
-    return public & reduce(or_, received) if received else Q(**{f"{image}pk__in": []})
+    return released_weeks(by=by).condition(image)
 
 
 def _joined(weeks: Iterable[Week]) -> list[tuple[datetime, datetime]]:
@@ -46,7 +81,7 @@ def published_images() -> QuerySet[Image]:
 
 def is_released(image: Image) -> bool:
     """Say whether a picture is public (R24)."""
-    return published_images().filter(pk=image.pk).exists()
+    return released_weeks().has(image)
 
 
 def released_of_attacks(attacks: Collection[Attack]) -> set[int]:

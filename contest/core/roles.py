@@ -4,24 +4,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import Exists, IntegerField, OuterRef, QuerySet
 from django.http import Http404
 
 from accounts.enums import Role
 from accounts.models import AccountRole
-from accounts.roles import ORGANIZERS, REVIEW_BOARD, TEAMS, is_on_board
+from accounts.roles import is_on_board
+from common.database.lookups import Parameter, PreparedLookup
 from common.errors import Conflict, NotAllowed
-from contest.core.models import Member, Team
-from contest.core.teams import final_team, team_of
+from common.request_memory import once_per_request
+from contest.core.models import Team
+from contest.core.teams import final_team, teams_counted_together
 
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """What an account may do. `teams` are the names of its teams; who `competes` may be in none yet."""
+    """What an account may do; who `competes` may be in no team yet. `merged` says that others are part of `team`."""
 
     tasker: bool = False
     organizer: bool = False
     board: bool = False
-    teams: tuple[str, ...] = ()
+    team: Team | None = None
+    merged: bool = False
     competes: bool = False
 
     @property
@@ -31,7 +35,7 @@ class Roles:
             "tasker": self.tasker,
             "organizer": self.organizer,
             "board": self.board,
-            "team": bool(self.teams),
+            "team": self.team is not None,
         }
         return tuple(name for name, holds in held.items() if holds)
 
@@ -40,21 +44,42 @@ class Roles:
         """Return the roles for the page's header, for example `review board, team red`."""
         held = {"tasker": self.tasker, "organizer": self.organizer, "review board": self.board}
         words = [name for name, holds in held.items() if holds]
-        return ", ".join(words + [f"team {name}" for name in self.teams])
+        return ", ".join(words + ([f"team {self.team.name}"] if self.team is not None else []))
+
+    @property
+    def family(self) -> list[Team]:
+        """Return the teams that count as one with the account's own (R25); empty without one."""
+        if self.team is None:
+            return []
+        return teams_counted_together(self.team) if self.merged or self.team.merged_into_id else [self.team]
 
 
+def _compose_role_and_team() -> QuerySet[AccountRole]:
+    merged = Exists(Team.objects.filter(merged_into=OuterRef("user__membership__team")))
+    rows = AccountRole.objects.select_related("user__membership__team").annotate(merged=merged)
+    return rows.filter(user=Parameter("user", IntegerField()))
+
+
+_role_and_team = PreparedLookup("role_and_team", _compose_role_and_team)
+
+
+@once_per_request
 def roles_of(user: Any) -> Roles:
-    """Return the roles of `user`: no query for strangers without an account, two for everybody else."""
+    """Return the roles of `user`: no query for strangers without an account, one for everybody else."""
     if not user.is_authenticated:
         return Roles()
-    groups = set(user.groups.values_list("name", flat=True))
-    teams = Member.objects.filter(user=user).values_list("team__name", flat=True)
+    found = _role_and_team(user=user.pk)
+    if not found:
+        return Roles()
+    account = found[0]
+    membership = getattr(account.user, "membership", None)
     return Roles(
-        tasker=getattr(user, "tasker", None) is not None,
-        organizer=ORGANIZERS in groups,
-        board=REVIEW_BOARD in groups,
-        teams=tuple(teams),
-        competes=TEAMS in groups,
+        tasker=account.role == Role.TASKER,
+        organizer=account.role == Role.ORGANIZER,
+        board=account.role == Role.BOARD,
+        team=membership and membership.team,
+        merged=vars(account)["merged"],
+        competes=account.role == Role.TEAM,
     )
 
 
@@ -105,10 +130,9 @@ def own_team_of(user: Any) -> Team:
 
     NoTeam for a researcher without one, NotAllowed (`not_in_a_team`) for other roles, Http404 for strangers.
     """
-    team = team_of(user) if isinstance(user, User) else None
-    if team is not None:
-        return team
     roles = roles_of(user)
+    if roles.team is not None:
+        return roles.team
     if roles.names:
         raise NotAllowed("Only members of a team can do this; this account has another role.", "not_in_a_team")
     if roles.competes:
@@ -127,4 +151,4 @@ def researcher_of(user: User | AnonymousUser) -> User:
 def picture_reader(user: Any) -> tuple[Team | None, bool]:
     """Return the reader's team and whether they organize."""
     roles = roles_of(user)
-    return (team_of(user) if roles.teams else None), roles.organizer
+    return roles.team, roles.organizer

@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import Enum, auto
 from typing import Self
 
-from django.db.models import Q
+from django.db.models import Min, Q
 
 from contest.core.breaks import recorded_mistakes
 from contest.core.enums import AccountKind, StakeEnd
@@ -158,7 +158,7 @@ class LedgerView:
 
     @classmethod
     def now(cls) -> Self:
-        """Read what everybody may know of now."""
+        """Read what everybody may know of now; `are_whole` says of some entries that it is not needed."""
         teams = Team.objects.select_related("merged_into").in_bulk()
         telling = cls(EmbargoedBreaks.read(teams), teams)
         telling._pass(list(telling._rows()))
@@ -271,6 +271,13 @@ class LedgerView:
         if told_before and row.target.stake_id is not None and not self._follows(row):
             pair = (team, row.target.stake_id)
             self.set_off[pair] = self.set_off.get(pair, 0) + row.cents
+
+
+def are_whole(entries: Iterable[LedgerEntry]) -> bool:
+    """Say, in one query, whether nothing can hide any of these entries: they were made before the first break under
+    embargo was found, and take no money of a stake aside."""
+    since = recorded_mistakes().exclude(released("image__")).aggregate(since=Min("found_at"))["since"]
+    return all(each.rule != "R38" and (since is None or each.made_at < since) for each in entries)
 
 
 def _is_of(row: LedgerEntry, withheld: WithheldAmount, teams: Mapping[int, Team]) -> bool:

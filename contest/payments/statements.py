@@ -270,15 +270,18 @@ _UNTOLD = "It follows from a break that is told of with the release of its week.
 
 def _row(row: LedgerEntry, known: "_Known", telling: LedgerView | None) -> LedgerEntryRow:
     told = telling.of(row) if telling else EntryVisibility.WHOLE
-    words = _account_words_unnamed if told is EntryVisibility.WITHOUT_TEAM else account_words
-    source, target = words(row.source), words(row.target)
     # A database may keep the keys of JSON in an order of its own.
     wanted = [(table, number) for table, numbers in sorted(row.causes.items()) for number in numbers]
     if told is not EntryVisibility.WHOLE:
         wanted = [each for each in wanted if each[0] == "stake"]
     decision = row.decision if telling is None or (row.decision and telling.tells(row.decision)) else None
-    why = row.why if told is EntryVisibility.WHOLE else _UNTOLD
-    return LedgerEntryRow(row, source, target, why, _causes(row, wanted, known, told), decision)
+    return LedgerEntryRow(row, *entry_words(row, told), _causes(row, wanted, known, told), decision)
+
+
+def entry_words(row: LedgerEntry, told: EntryVisibility) -> tuple[str, str, str]:
+    """Return from where an entry moves money, where to, and why, as far as that is told."""
+    words = _account_words_unnamed if told is EntryVisibility.WITHOUT_TEAM else account_words
+    return words(row.source), words(row.target), row.why if told is EntryVisibility.WHOLE else _UNTOLD
 
 
 def _account_words_unnamed(of: Account) -> str:

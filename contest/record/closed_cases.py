@@ -4,12 +4,13 @@ A case is public once nothing more comes of it and its picture's week is release
 and its parties', and while more taskers are asked nobody who still has to answer shall read what was argued (R8).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import BigIntegerField, QuerySet
 
+from common.database.lookups import Parameter, PreparedLookup
 from contest.board.models import Appeal, AppealStatement, CaseDecision
 from contest.core.enums import CaseKind, CaseState
 from contest.core.models import Case, Release
@@ -18,11 +19,27 @@ from contest.core.weeks import week_at
 from labeling.models import Image
 from labeling.notices import iso
 
+Cases = Sequence[Case] | QuerySet[Case, Any]
+
 
 def public_cases() -> QuerySet[Case]:
     """Return the cases of pictures that everybody may know of."""
-    closed = Case.objects.filter(released("image__"), kind=CaseKind.PICTURE, state=CaseState.CLOSED)
-    return closed.filter(decision__isnull=False)
+    return _closed_cases().filter(released("image__"))
+
+
+def _closed_cases() -> QuerySet[Case]:
+    return Case.objects.filter(kind=CaseKind.PICTURE, state=CaseState.CLOSED, decision__isnull=False)
+
+
+def cases_closed_on(image: Image) -> list[Case]:
+    """Return the public cases of a picture whose week is released, with their decisions."""
+    return _cases_closed_on(image=image.pk)
+
+
+_cases_closed_on = PreparedLookup(
+    "cases_closed_on",
+    lambda: _closed_cases().filter(image=Parameter("image", BigIntegerField())).select_related("ruling", "decision"),
+)
 
 
 def public_decisions() -> QuerySet[CaseDecision]:
@@ -34,15 +51,19 @@ def public_decisions() -> QuerySet[CaseDecision]:
 
 def public_appeals(image: Image | None = None) -> QuerySet[Appeal]:
     """Return the appeals in these, of all pictures or of one, in the order in which they came."""
-    rows = Appeal.objects.filter(case__in=public_cases().values("pk"))
-    rows = rows if image is None else rows.filter(image=image)
+    rows = appeals_in(public_cases().values("pk"))
+    return rows if image is None else rows.filter(image=image)
+
+
+def appeals_in(cases: Cases) -> QuerySet[Appeal]:
+    """Return the appeals in these cases, in the order in which they came."""
+    rows = Appeal.objects.filter(case__in=cases)
     return rows.select_related("case", "team", "defense", "ruling").order_by("sent_at", "pk")
 
 
-def public_statements(image: Image) -> QuerySet[AppealStatement]:
-    """Return what teams of the other side answered in the cases of a picture."""
-    rows = AppealStatement.objects.filter(case__in=public_cases().filter(image=image).values("pk"))
-    return rows.select_related("case", "team").order_by("sent_at", "pk")
+def statements_in(cases: Cases) -> QuerySet[AppealStatement]:
+    """Return what teams of the other side answered in these cases."""
+    return AppealStatement.objects.filter(case__in=cases).select_related("case", "team").order_by("sent_at", "pk")
 
 
 def with_published_at(decisions: Iterable[CaseDecision]) -> list[tuple[CaseDecision, datetime]]:

@@ -68,16 +68,16 @@ class AnswerShown:
         return self.box.xmin / HUNDREDTHS_PER_PIXEL + beside, max(self.box.ymin / HUNDREDTHS_PER_PIXEL - 3, 10)
 
 
-def panel_answers(image: Image) -> list[AnswerShown]:
-    """Return what was answered up to the newest ruling, panel by panel; what taskers say now waits for the next one.
+def panel_answers(image: Image, rulings: Sequence[Ruling]) -> list[AnswerShown]:
+    """Return what was answered up to the newest of `rulings`, which are all on the picture, panel by panel; what
+    taskers say now waits for the next one.
 
     Gold answers are no part of it.
     """
-    newest = Ruling.objects.filter(image=image).order_by("-number").first()
-    if newest is None:
+    if not rulings:
         return []
-    counted = {pk for ids in Ruling.objects.filter(image=image).values_list("response_ids", flat=True) for pk in ids}
-    told = Q(pk__in=counted) | Q(submitted_at__lte=newest.decided_at, assignment__known__isnull=True)
+    counted = {pk for each in rulings for pk in each.response_ids}
+    told = Q(pk__in=counted) | Q(submitted_at__lte=rulings[-1].decided_at, assignment__known__isnull=True)
     rows = Response.objects.filter(told, image=image).select_related("tasker", "panel", "place", "voided")
     ordered = sorted(rows, key=lambda row: (row.panel.number, row.place.number if row.place else 99, row.pk))
     return [_answer_shown(number, row, counted, image) for number, row in enumerate(ordered, start=1)]
@@ -140,12 +140,11 @@ class RulingShown:
         return self.ruling.decided_by == DecidedBy.BOARD
 
 
-def rulings_of(image: Image, answers: Sequence[AnswerShown]) -> list[RulingShown]:
-    """Return every ruling on a picture, each with the panel it counted; both panels stay on record (R19)."""
+def rulings_shown(image: Image, rulings: Iterable[Ruling], answers: Sequence[AnswerShown]) -> list[RulingShown]:
+    """Return the rulings on a picture, each with the panel it counted; both panels stay on record (R19)."""
     by_id = {each.response.pk: each for each in answers}
-    rows = Ruling.objects.filter(image=image).select_related("policy", "panel").order_by("number")
     found: list[RulingShown] = []
-    for row in rows:
+    for row in rulings:
         shown = _ruling(row, [by_id[pk] for pk in row.response_ids], image) if row.response_ids else _bare(row)
         same = (each.ruling.number for each in found if (each.columns, each.lines) == (shown.columns, shown.lines))
         found.append(replace(shown, same_as=next(same, 0)))

@@ -11,9 +11,10 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q
 
 from adjudication.models import Ruling
-from contest.core.breaks import breaks_in_force
+from contest.core.breaks import PictureMistakes
 from contest.core.models import Attack, Release
-from contest.core.picture_access import KnownImage, Reader, known_of, rulings_seen_by
+from contest.core.picture_access import KnownImage, Reader
+from contest.core.publication import released_weeks
 from contest.core.weeks import week_called
 from contest.record.picture_answers import (
     NARROW,
@@ -21,25 +22,24 @@ from contest.record.picture_answers import (
     AnswerShown,
     RulingShown,
     panel_answers,
-    rulings_of,
+    rulings_shown,
     smallest_box_of,
     zoom_of,
 )
-from contest.record.timeline.outputs import by_published_defenses, first_by_defense
+from contest.record.timeline.outputs import first_by_defense
 from contest.record.timeline.public import PublicCases, public_timeline
 from labeling.enums import PanelState
 from labeling.models import Image, Panel, Report
 from labeling.pictures.addresses import picture_url
-from scoring.models import Defense
 
 
-def public_picture_content(image: Image, reader: Reader, *, now: datetime) -> dict[str, Any]:
+def public_picture_content(known: KnownImage, reader: Reader, *, now: datetime) -> dict[str, Any]:
     """Return what the page of a picture that the reader may see shows; the timeline has the newest last."""
-    known = known_of(image, reader, now=now)
-    unrestricted = known.in_record or reader.organizer
-    answers, rulings = _answers_and_rulings(image, reader, known, now)
-    cases = PublicCases.about(image)
-    release = Release.objects.filter(week=known.week, part=0).first() if known.in_record else None
+    image = known.image
+    answers, rulings = _answers_and_rulings(reader, known)
+    cases = PublicCases.about(known)
+    mistakes = PictureMistakes.on(image) if known.in_record or reader.organizer else None
+    release = released_weeks().releases.get(known.week) if known.in_record else None
     holds = rulings[-1] if rulings else None
     return {
         "image": image,
@@ -53,8 +53,8 @@ def public_picture_content(image: Image, reader: Reader, *, now: datetime) -> di
         "marks": cases.marks(),
         "zoom": zoom_of(image.width, WIDE),
         "zoom_phone": zoom_of(image.width, NARROW),
-        "timeline": public_timeline(known, rulings, cases, unrestricted=unrestricted, release=release, now=now),
-        "defenses": _broken(image) if unrestricted else [],
+        "timeline": public_timeline(known, rulings, cases, mistakes, release=release, now=now),
+        "defenses": [each.defense for each in first_by_defense(mistakes.breaks_in_force)] if mistakes else [],
         "release": release,
     }
 
@@ -80,20 +80,17 @@ def _is_of_ended_week(attack: Attack, now: datetime) -> bool:
 # Answers and rulings --------------------------------------------------------------------------------------------------
 
 
-def _answers_and_rulings(
-    image: Image, reader: Reader, known: KnownImage, now: datetime
-) -> tuple[list[AnswerShown], list[RulingShown]]:
+def _answers_and_rulings(reader: Reader, known: KnownImage) -> tuple[list[AnswerShown], list[RulingShown]]:
     """Return the answers that the reader may know of, and the rulings, each with its certificate where its answers are
     among them."""
-    seen = set(rulings_seen_by(image, reader, now=now).values_list("number", flat=True))
-    if not seen:
-        return [], []
-    answers = panel_answers(image)
-    rulings = [each for each in rulings_of(image, answers) if each.ruling.number in seen]
+    answers = panel_answers(known.image, known.rulings)
+    rulings = rulings_shown(known.image, known.rulings, answers)
     if reader.organizer:
         return answers, rulings
     kept = set() if known.in_record else {each.response.panel_id for each in answers}
-    kept |= _open_panels(image, known.week)
+    panels = [each.response.panel for each in answers] + [each.panel for each in known.rulings]
+    if any(each.state in (PanelState.OPEN, PanelState.HELD) for each in panels):
+        kept |= _open_panels(known.image, known.week)
     told = [each for each in answers if each.response.panel_id not in kept]
     return told, [_without_answers(each) if each.ruling.panel_id in kept else each for each in rulings]
 
@@ -110,8 +107,3 @@ def _open_panels(image: Image, week: str) -> set[int]:
 
 def _without_answers(shown: RulingShown) -> RulingShown:
     return replace(shown, columns=(), rows=(), lines=(), as_answered=True, same_as=0)
-
-
-def _broken(image: Image) -> list[Defense]:
-    """Return the defenses that it breaks by the ruling that holds."""
-    return [each.defense for each in first_by_defense(by_published_defenses(breaks_in_force(), image))]

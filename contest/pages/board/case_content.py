@@ -13,7 +13,7 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from adjudication.models import Ruling
-from adjudication.selectors import newest_rulings
+from adjudication.selectors import newest_rulings, rulings_with_panels
 from adjudication.wording import reason_name
 from contest.attacks.near_duplicates import near_duplicates_of
 from contest.attacks.selectors import public_attacks_with
@@ -36,7 +36,7 @@ from contest.record.picture_answers import (
     AnswerShown,
     marks_of,
     panel_answers,
-    rulings_of,
+    rulings_shown,
     smallest_box_of,
     zoom_of,
 )
@@ -162,8 +162,9 @@ def picture_case_content(case: Case, member: User, *, now: datetime) -> dict[str
     """Return what the page of a picture's case shows; the newest ruling last."""
     image = case.image
     assert image is not None, "a motion is about no picture"
-    answers = panel_answers(image)
-    rulings = rulings_of(image, answers)
+    on_record = rulings_with_panels(image)
+    answers = panel_answers(image, on_record)
+    rulings = rulings_shown(image, on_record, answers)
     appeals = case_appeals(case, member)
     holds = rulings[-1] if rulings else None
     smallest = smallest_box_of(holds, image) if holds else None

@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
+from adjudication.selectors import rulings_with_panels
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from common.typed import whole_number
@@ -21,7 +22,14 @@ from contest.board.cases import case_open
 from contest.board.examinations import may_examine, members_for, picture_confirm, queue_of
 from contest.core.roles import board_member_of
 from contest.prizes.examined_pictures import examined_share
-from contest.record.picture_answers import NARROW, WIDE, panel_answers, rulings_of, smallest_box_of, zoom_of
+from contest.record.picture_answers import (
+    NARROW,
+    WIDE,
+    panel_answers,
+    rulings_shown,
+    smallest_box_of,
+    zoom_of,
+)
 from contest.web.page_context import money_context
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
@@ -107,8 +115,9 @@ def _page(request: HttpRequest, defense: Defense, member: User, form: Examinatio
 
 def _picture(image: Image, defense: Defense, now: datetime) -> dict[str, Any]:
     """Return the picture with its answers and the ruling that holds, as the page of a case shows them."""
-    answers = panel_answers(image)
-    holds = rulings_of(image, answers)[-1]
+    rulings = rulings_with_panels(image)
+    answers = panel_answers(image, rulings)
+    holds = rulings_shown(image, rulings, answers)[-1]
     return {
         "image": image,
         "url": picture_url(image, now=now),

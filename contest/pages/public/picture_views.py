@@ -5,7 +5,7 @@ from django.shortcuts import render
 
 from common.domain_clock import domain_now
 from common.web.page import page
-from contest.core.picture_access import Reader, picture_seen_by
+from contest.core.picture_access import Reader, picture_known_to
 from contest.record.picture_page import public_picture_content
 from policy.selectors import policy_in_force
 
@@ -14,7 +14,7 @@ from policy.selectors import policy_in_force
 def picture_record(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show all that the reader may know of a picture; NotFound for one under embargo as for one that is not there."""
     reader, now = Reader.of(request.user), domain_now()
-    image = picture_seen_by(public_id, reader, now=now)
+    known = picture_known_to(reader, public_id, now=now)
     zone = policy_in_force(now).policy.time_zone
     context = {"now": now, "zone": zone}
-    return render(request, "record/picture.html", context | public_picture_content(image, reader, now=now))
+    return render(request, "record/picture.html", context | public_picture_content(known, reader, now=now))

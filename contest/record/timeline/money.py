@@ -9,8 +9,8 @@ from django.urls import reverse
 from contest.core.models import Break
 from contest.ledger.amounts import money
 from contest.ledger.models import LedgerEntry
-from contest.ledger.visibility import HIDDEN, LedgerView
-from contest.payments.statements import LedgerEntryRow, with_causes
+from contest.ledger.visibility import HIDDEN, EntryVisibility, LedgerView, are_whole
+from contest.payments.statements import entry_words
 from contest.record.timeline.events import Event, EvidenceLink
 from policy.selectors import policy_in_force
 
@@ -20,10 +20,12 @@ def money_events(mistakes: Sequence[Break], now: datetime) -> Iterator[Event]:
     entries = _entries_of(mistakes)
     if not entries:
         return
-    telling = LedgerView.now()
-    told = [each for each in entries if telling.of(each) not in HIDDEN]
+    telling = None if are_whole(entries) else LedgerView.now()
     currency = policy_in_force(now).policy.currency
-    yield from (_ledger_entry_event(row, currency) for row in with_causes(told, told_at=now))
+    for each in entries:
+        told = telling.of(each) if telling is not None else EntryVisibility.WHOLE
+        if told not in HIDDEN:
+            yield _ledger_entry_event(each, entry_words(each, told), currency)
 
 
 def _entries_of(mistakes: Sequence[Break]) -> list[LedgerEntry]:
@@ -42,8 +44,8 @@ def _entries_of(mistakes: Sequence[Break]) -> list[LedgerEntry]:
     return list(found.values())
 
 
-def _ledger_entry_event(row: LedgerEntryRow, currency: str) -> Event:
-    entry = row.entry
+def _ledger_entry_event(entry: LedgerEntry, words: tuple[str, str, str], currency: str) -> Event:
+    source, target, why = words
     link = EvidenceLink(f"entry {entry.pk}", f"{reverse('money')}?before={entry.pk + 1}#entry-{entry.pk}")
-    words = f"{money(entry.cents, currency)} from {row.source} to {row.target}: {row.why}"
-    return Event(entry.made_at, "money", f"entry-{entry.pk}", words, links=(link,))
+    moved = f"{money(entry.cents, currency)} from {source} to {target}: {why}"
+    return Event(entry.made_at, "money", f"entry-{entry.pk}", moved, links=(link,))

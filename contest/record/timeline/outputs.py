@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from django.db.models import QuerySet
+from django.db.models import BigIntegerField, Q, QuerySet
 
 from adjudication.models import Ruling
+from common.database.lookups import Parameter, PreparedLookup
 from contest.core.models import Break
 from contest.record.picture_answers import RulingShown
 from contest.record.timeline import events
@@ -15,24 +16,29 @@ from defense_kit.faults import WORDS
 from labeling.models import Image
 from scoring.enums import DefenseAnswer, Fault, RunState
 from scoring.models import Defense, Prediction, RunItem
-from scoring.rules import DEFENSE_FAULTS
-from scoring.selectors import official_predictions, places_in_force
-
-
-def by_published_defenses(mistakes: QuerySet[Break], image: Image) -> list[Break]:
-    """Return those mistakes on an image that published defenses made, the first found first."""
-    rows = mistakes.filter(image=image, defense__published_at__isnull=False)
-    return list(rows.select_related("defense", "ruling").order_by("found_at", "pk"))
+from scoring.selectors import DEFENSE_FAULT, official_predictions, places_in_force
 
 
 def output_events(image: Image) -> Iterator[Event]:
     """Yield what each defense answered, and why a published one did not."""
-    rows = official_predictions().filter(image=image).select_related("defense").order_by("defense__pk", "round")
-    for defense, answers in groupby(rows, key=lambda each: each.defense):
-        yield _output(defense, list(answers))
-    fault = {"run__state": RunState.DEAD, "run__fault__in": DEFENSE_FAULTS, "defense__published_at__isnull": False}
-    for item in places_in_force().filter(image=image, **fault).select_related("run", "defense"):
+    rows = _outputs_of_picture(image=image.pk)
+    answered = (each for each in rows if each.run.state == RunState.ASSESSED)
+    for defense, items in groupby(answered, key=lambda each: each.defense):
+        yield _output(defense, [each.prediction for each in items])
+    for item in sorted((each for each in rows if each.run.state == RunState.DEAD), key=lambda each: each.pk):
         yield _fault(item)
+
+
+def _compose_outputs_of_picture() -> QuerySet[RunItem]:
+    """The places whose answer is official, and those of published defenses that ended with a fault of the defense."""
+    image = Parameter("image", BigIntegerField())
+    faults = places_in_force().filter(DEFENSE_FAULT, image=image, defense__published_at__isnull=False)
+    answers = official_predictions().filter(image=image)
+    rows = RunItem.objects.filter(Q(pk__in=faults.values("pk")) | Q(pk__in=answers.values("item")), image=image)
+    return rows.select_related("run", "defense", "prediction").order_by("defense__pk", "round")
+
+
+_outputs_of_picture = PreparedLookup("outputs_of_picture", _compose_outputs_of_picture)
 
 
 def _output(defense: Defense, answers: Sequence[Prediction]) -> Event:

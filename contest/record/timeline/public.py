@@ -9,17 +9,16 @@ from django.urls import reverse
 
 from contest.board.models import Appeal, AppealStatement, CaseDecision
 from contest.board.public_decisions import public_decision
-from contest.core.breaks import all_breaks, mistakes_outside, recorded_mistakes
+from contest.core.breaks import PictureMistakes
 from contest.core.models import Case, Release
 from contest.core.picture_access import KnownImage
 from contest.core.weeks import week_called
-from contest.record.closed_cases import public_appeals, public_cases, public_decisions, public_statements
+from contest.record.closed_cases import appeals_in, cases_closed_on, statements_in
 from contest.record.picture_answers import RulingShown, marks_of
 from contest.record.timeline import events
 from contest.record.timeline.events import Event, EvidenceLink
 from contest.record.timeline.money import money_events
-from contest.record.timeline.outputs import break_events, by_published_defenses, mistake_events, output_events
-from labeling.models import Image
+from contest.record.timeline.outputs import break_events, mistake_events, output_events
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +31,13 @@ class PublicCases:
     cases: tuple[Case, ...]
 
     @classmethod
-    def about(cls, image: Image) -> "PublicCases":
-        """Read all of it."""
-        return cls(
-            tuple(public_appeals(image)),
-            tuple(public_statements(image)),
-            tuple(public_decisions().filter(case__image=image)),
-            tuple(public_cases().filter(image=image).select_related("ruling")),
-        )
+    def about(cls, known: KnownImage) -> "PublicCases":
+        """Read all of it: nothing before the picture is in the record."""
+        cases = cases_closed_on(known.image) if known.in_record else []
+        if not cases:
+            return cls((), (), (), ())
+        decisions = sorted((each.decision for each in cases), key=lambda each: (each.decided_at, each.pk), reverse=True)
+        return cls(tuple(appeals_in(cases)), tuple(statements_in(cases)), tuple(decisions), tuple(cases))
 
     def marks(self) -> list[dict[str, Any]]:
         """Return what the appeals draw on the picture, lettered in their order."""
@@ -50,22 +48,21 @@ def public_timeline(
     known: KnownImage,
     rulings: Sequence[RulingShown],
     cases: PublicCases,
+    mistakes: PictureMistakes | None,
     *,
-    unrestricted: bool,
     release: Release | None,
     now: datetime,
 ) -> list[Event]:
     """Return what happened to a picture, the newest last.
 
-    `rulings` are those that the reader may know of; `unrestricted` adds what defenses answered and what money followed.
+    `rulings` are those that the reader may know of; with `mistakes`, which is None where the reader may not know of
+    them, comes what defenses answered and what money followed.
     """
     counted = events.panels_counted(each.ruling for each in rulings)
     parts = [_received(known), _weeks(known, now), counted, _rulings(rulings, cases), _cases(cases)]
-    if unrestricted:
-        image = known.image
-        parts += [output_events(image), break_events(by_published_defenses(all_breaks(), image), rulings)]
-        parts += [mistake_events(by_published_defenses(mistakes_outside(), image))]
-        parts += [money_events(by_published_defenses(recorded_mistakes(), image), now)]
+    if mistakes is not None:
+        parts += [output_events(known.image), break_events(mistakes.breaks, rulings)]
+        parts += [mistake_events(mistakes.outside), money_events(mistakes.recorded, now)]
     listed = [each for part in parts for each in part]
     return events.events_in_order(listed if release is None else [*listed, events.record_published(release)])
 

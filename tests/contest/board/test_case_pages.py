@@ -10,15 +10,16 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from adjudication.selectors import rulings_with_panels
 from contest.attacks.models import NearDuplicate
 from contest.board.decisions import cases_close
 from contest.board.models import CaseParty, Disclosure, Vote
 from contest.core.enums import AppealSide, CaseOutcome, CaseState, ConflictKind, PartyRole, VoteChoice
 from contest.core.models import Case, ConflictOfInterest
 from contest.pages.board.case_content import picture_case_content, reliability_of
-from contest.record.picture_answers import panel_answers, rulings_of, smallest_box_of
+from contest.record.picture_answers import AnswerShown, RulingShown, panel_answers, rulings_shown, smallest_box_of
 from labeling.enums import Answer
-from labeling.models import GoldMark
+from labeling.models import GoldMark, Image
 from tests import factories
 from tests.contest.attacks.cast import entitle, main_of
 from tests.contest.board import case_cast, cast
@@ -196,15 +197,23 @@ def test_a_case_shows_answers_certificate_arguments_and_where_it_came_from(
         shows(markup, but=[each.user.username, f"/organizer/taskers/{each.public_id}"])
 
 
+def shown_answers(image: Image) -> list[AnswerShown]:
+    return panel_answers(image, rulings_with_panels(image))
+
+
+def shown_rulings(image: Image) -> list[RulingShown]:
+    return rulings_shown(image, rulings_with_panels(image), shown_answers(image))
+
+
 def test_answers_to_the_panel_asked_in_addition_are_shown_with_their_ruling(scene: Scene, client: Client) -> None:
     case = scene.opened()
     panel = cast.decided(case, scene.members, VoteChoice.MORE_TASKERS).panel
     cast.answers(panel, SURE, SURE, now=LATER + DAY)
-    assert len(panel_answers(scene.image)) == 3 and "2 of 3 answers are in" in words(client, page(case))
+    assert len(shown_answers(scene.image)) == 3 and "2 of 3 answers are in" in words(client, page(case))
     panel.refresh_from_db()
     cast.rule(panel, SURE, now=LATER + 2 * DAY)
     assert cases_close(now=LATER + 2 * DAY) == 1
-    shown = rulings_of(scene.image, panel_answers(scene.image))
+    shown = shown_rulings(scene.image)
     assert [(each.ruling.number, len(each.columns)) for each in shown] == [(1, 3), (2, 3)]
     assert not set(shown[0].columns) & set(shown[1].columns)
     shows(words(client, page(case)), "Ruling 1: rejected", "Ruling 2: valid, a bird")
@@ -212,7 +221,7 @@ def test_answers_to_the_panel_asked_in_addition_are_shown_with_their_ruling(scen
 
 def test_the_smallest_box_is_exact_and_the_limit_beside_it_covers_what_is_asked(scene: Scene) -> None:
     image = scene.beside(SURE, SURE, case_cast.SMALL).image
-    found = smallest_box_of(rulings_of(image, panel_answers(image))[0], image)
+    found = smallest_box_of(shown_rulings(image)[0], image)
     assert found is not None and (found.share.numerator, found.share.denominator) == (21_000, 89_401)
     assert (found.percent, found.is_enough, found.number) == ("23.48\N{NO-BREAK SPACE}%", False, 3)
     x, y, width, height = found.limit
@@ -221,13 +230,13 @@ def test_the_smallest_box_is_exact_and_the_limit_beside_it_covers_what_is_asked(
 
 
 def test_how_reliable_somebody_was_counts_gold_and_agreement_on_other_pictures(scene: Scene) -> None:
-    tasker, gold, panel = panel_answers(scene.image)[0].response.tasker, factories.gold(), factories.panel()
+    tasker, gold, panel = shown_answers(scene.image)[0].response.tasker, factories.gold(), factories.panel()
     for right in (True, False):
         row = factories.response(tasker, factories.panel(), now=RULED, counted=False, known=gold)
         GoldMark.objects.create(response=row, known=gold, tasker=tasker, right=right, marks={}, marked_at=RULED)
     factories.response(tasker, panel, now=RULED)
     cast.answers(panel, SURE, {"bird": Answer.UNSURE_YES})
-    first = reliability_of(panel_answers(scene.image)[:1], scene.image)[0][1]
+    first = reliability_of(shown_answers(scene.image)[:1], scene.image)[0][1]
     # Five questions with each of two others, of which one differs in one.
     assert [(each.part, each.whole) for each in (first.gold, first.agreed)] == [(1, 2), (9, 10)]
 
@@ -404,7 +413,7 @@ def test_a_decision_is_confirmed_and_shown_as_it_was_previewed_beside_what_the_a
     closed = client.get(page(voted))
     assert public_part(preview) == public_part(closed) and 'id="vote-form"' not in main_of(closed)
     shows(plain(closed), "Ruling 2: valid, a bird", "The answers alone give: rejected: a tasker was not sure.")
-    shown = rulings_of(scene.image, panel_answers(scene.image))
+    shown = shown_rulings(scene.image)
     assert [(each.by_board, each.as_answered, each.same_as) for each in shown] == [(False, True, 0), (True, False, 1)]
 
 

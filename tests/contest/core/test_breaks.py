@@ -43,7 +43,6 @@ from contest.record import public_teams as team_public
 from contest.record.leaderboard.fact_reader import read_facts
 from contest.record.leaderboard.tables import tables as leaderboard_tables
 from contest.record.overrules import _breaks as breaks_of_overrules
-from contest.record.picture_page import _broken as broken_in_story
 from contest.releases import tables
 from labeling.models import Image
 from policy.selectors import policy_in_force
@@ -79,6 +78,10 @@ OUTCOMES = [
     ({}, ABSTAIN, 0, "abstaining never breaks"),
     ({"real": False}, BICYCLE, 0, "a rejected picture breaks nothing"),
 ]
+
+
+def broken_in_story(image: Image) -> set[Defense]:
+    return {each.defense for each in breaks.PictureMistakes.on(image).breaks_in_force}
 
 
 @pytest.mark.parametrize(("answers", "answer", "breaks", "why"), OUTCOMES, ids=[row[3] for row in OUTCOMES])

@@ -16,7 +16,7 @@ from adjudication.services import panels_settle
 from adjudication.verify import verify
 from contest.core.enums import BuildState
 from contest.core.models import Attack, Award, BoardDecision, Release, Stake, StakeBatch, Team
-from contest.core.publication import published_images
+from contest.core.publication import is_released, published_images
 from contest.core.week_pictures import images_of_week
 from contest.core.weeks import week_at
 from contest.ledger.services import pool_deposit
@@ -179,6 +179,7 @@ def test_a_release_makes_its_week_public_and_nothing_later(tmp_path: Path) -> No
     public = set(published_images())
     assert set(contest.images.values()) <= public and not public & {later, before, example}
     assert set(published_pictures()) == public, "the trials of defenses are told so"
+    assert {image for image in Image.objects.all() if is_released(image)} == public, "and a page of one of them"
     release_week(week_named("2026-W46", "UTC"), out=tmp_path / "out", now=cast.AFTER, incomplete=True)
     assert set(published_images()) == public | {before}
 

@@ -173,7 +173,7 @@ def test_what_waits_follows_a_new_wish(carl: User) -> None:
 
 def test_each_role_chooses_for_what_it_is_told() -> None:
     team = {"attacks", "defenses", "team", "money", "cases"}
-    roles = (Roles(organizer=True), Roles(board=True), Roles(teams=("red",)), Roles())
+    roles = (Roles(organizer=True), Roles(board=True), Roles(team=Team(name="red")), Roles())
     told = [set(groups_for(each)) for each in roles]
     assert told == [{"cases", "organizing"}, {"cases"}, team, team], "a team's also for who has no role yet"
 
