@@ -11,6 +11,7 @@ import json
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +23,7 @@ from adjudication.schema import release_format as form
 from adjudication.schema import release_tables
 from adjudication.signatures.checking import check_signatures, copy_signature
 from adjudication.signatures.key_files import KeyFileError, read_trusted_keys
-from adjudication.verifier.answer_checks import check_answers
+from adjudication.verifier.answer_checks import begin_answers
 from adjudication.verifier.audit import check_audit, check_publications
 from adjudication.verifier.board import check_board
 from adjudication.verifier.bounds import check_bounds
@@ -89,7 +90,7 @@ def verify(
         findings.figures.append(printable(f"{manifest.name}: SHA-256 of the manifest {manifest.sha256}"))
         look = partial(PictureCheck, folder, manifest, processes=processes) if pictures else None
         try:
-            _check(folder, manifest, previous, look, findings, progress)
+            _check(folder, manifest, previous, look, processes, findings, progress)
         except NotARelease:
             raise  # this release, or the one that `previous` names, cannot be read
         except Exception as error:
@@ -103,6 +104,7 @@ def _check(
     manifest: Manifest,
     previous: Path | None,
     look: Callable[[Sequence[Row]], PictureCheck] | None,
+    processes: Executor | None,
     findings: Findings,
     progress: Progress,
 ) -> None:
@@ -124,9 +126,10 @@ def _check(
         findings.note(f"chain: {earlier.left_out} and those before it are not compared: they take too much memory")
     policies = read_policies(manifest, [each.manifest for each in earlier.releases], findings)
     release = Release(folder, manifest, tables, earlier, policies)
+    answers = begin_answers(release, processes)
     check_images(tables[form.IMAGES], manifest, findings)
     check_bounds(release, findings)
-    _check_rows(release, findings)
+    _check_rows(release, answers, findings)
     if form.AUDIT in tables:
         check_audit(release, findings)
         check_publications(release, findings)
@@ -135,13 +138,13 @@ def _check(
     _note_what_waits(manifest, findings)
 
 
-def _check_rows(release: Release, findings: Findings) -> None:
+def _check_rows(release: Release, answers: Callable[[], Findings], findings: Findings) -> None:
     manifest, tables, policies = release.manifest, release.tables, release.policies.named
     images, defenses = release.by(form.IMAGES, "image_id"), release.by(form.DEFENSES, "defense_id")
     panels = read_responses(tables[form.RESPONSES], release.sizes, findings)
     read_panels(release.rows(form.PANELS), manifest, panels)
     newest = check_rulings(tables[form.RULINGS], release.sizes, panels, policies, manifest, findings)
-    check_answers(release, findings)
+    findings.extend(answers())
     predictions = read_predictions(tables[form.PREDICTIONS], images, defenses, findings)
     faults = read_faults(tables[form.FAULTS], images, defenses, predictions, findings)
     check_complete(release, predictions, faults, findings)

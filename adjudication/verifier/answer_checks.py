@@ -5,26 +5,39 @@ Pure: standard library only.
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from functools import lru_cache, partial
 
 from adjudication.enums import CaseOutcome, DecidedBy
 from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import is_before
 from adjudication.verifier.panels import PanelKey, panel_key
-from adjudication.verifier.release import Release
+from adjudication.verifier.release import EarlierReleases, Release
 from adjudication.verifier.rows import Row, RowIndex
 from labeling.enums import Answer, PanelState
 from labeling.outline_gate import class_to_outline
 from policy.enums import OutlineGate
 
+# What is read here of a release: no more is handed to another process.
+_TABLES = (form.RESPONSES, form.PANELS, form.RULINGS, form.CASES)
 _STATEMENTS = ("complete", "unoccluded", "real")
 _WITH_ALL = (PanelState.FULL, PanelState.SETTLED)
 
 
-def check_answers(release: Release, findings: Findings) -> None:
+def begin_answers(release: Release, processes: Executor | None) -> Callable[[], Findings]:
+    """Begin to check the answers in another process where there is one; returns what waits for the findings."""
+    if processes is None:
+        return partial(check_answers, release)
+    manifest, none = release.manifest.without_files(), EarlierReleases((), whole=False)
+    tables = {name: release.tables[name] for name in _TABLES if name in release.tables}
+    return processes.submit(check_answers, Release(release.folder, manifest, tables, none, release.policies)).result
+
+
+def check_answers(release: Release) -> Findings:
     """Check each answer against its panel and against the questions that were asked."""
+    findings = Findings()
     rows = release.rows(form.PANELS)
     panels = RowIndex(rows, {panel_key(row["image_id"], int(row["panel"])): at for at, row in enumerate(rows)})
     gates = frozenset(each.policy.outline_gate for each in release.policies.named.values())
@@ -51,6 +64,7 @@ def check_answers(release: Release, findings: Findings) -> None:
             full[key] = full.get(key, False) or row["submitted_at"] == panel["full_at"]
     _check_panels(release, full, findings)
     _check_rulings(panels, ids, release, findings)
+    return findings
 
 
 def _check_times(row: Row, panel: Row, findings: Findings) -> None:

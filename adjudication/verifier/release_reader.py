@@ -82,6 +82,10 @@ class Manifest:
         files: dict[str, str] = self.values["files"]
         return files
 
+    def without_files(self) -> "Manifest":
+        """Return the same without the list of its files, which takes much memory."""
+        return Manifest({**self.values, "files": {}}, self.sha256)
+
     def waiting(self, *what: str) -> int:
         """How many pictures the release says were still waiting for any of `what`."""
         numbers = [self.values["waiting"].get(each) for each in what]
@@ -130,8 +134,7 @@ def read_manifest(folder: Path, findings: Findings | None = None) -> Manifest:
 def read_neighbour(folder: Path) -> Manifest:
     """Read the manifest of another release than the one that is checked, without the list of its files: that takes much
     memory, and there may be many releases. Raises NotARelease."""
-    manifest = read_manifest(folder)
-    return Manifest({**manifest.values, "files": {}}, manifest.sha256)
+    return read_manifest(folder).without_files()
 
 
 def _canonical_sha256(values: Any) -> str:

@@ -123,6 +123,11 @@ class Table(Sequence[Row]):
         """Yield the rows."""
         return map(self._row, self._places, self._sizes, self._lines)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process needs: it opens the file itself, and looks at rows of its own."""
+        kept = {name: value for name, value in vars(self).items() if name != "_file"}
+        return {**kept, "_columns": Columns(self._columns.places)}
+
     @cached_property
     def _file(self) -> BinaryIO:
         file = open_regular(self._folder, self._name)
