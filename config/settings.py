@@ -65,7 +65,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "common.web.head_requests.NoBodyForHead",
     "common.domain_clock.one_time_middleware",
-    "common.request_memory.request_memory_middleware",
+    "common.database.request_memory.request_memory_middleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -10,6 +10,7 @@ from django.db.models.functions import Greatest
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
+from common.database.request_memory import once_per_request
 from common.errors import NotFound
 from scoring.enums import Fault, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, RunItem, SupersededPrediction, Trial
@@ -69,8 +70,13 @@ def defenses_named(public_ids: Iterable[str]) -> list[Defense]:
 
 def defenses_in_force() -> list[Defense]:
     """Return the published defenses, the newest version of each name, in the order of publication."""
+    return list(_defenses_in_force())
+
+
+@once_per_request
+def _defenses_in_force() -> tuple[Defense, ...]:
     published = Defense.objects.filter(published_at__isnull=False, retired_at__isnull=True)
-    return list(published.order_by("published_at", "id"))
+    return tuple(published.order_by("published_at", "id"))
 
 
 def defense_named(public_id: str, *, public: bool = False) -> Defense:

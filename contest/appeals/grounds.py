@@ -1,6 +1,6 @@
 """What a team may appeal now, on which side and until when, or why it may not (R18)."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -113,8 +113,8 @@ def _no_side(image: Image, reader: Reader, now: datetime) -> Conflict | NotAllow
     return NotAllowed(words, "wrong_side")
 
 
-def appealable(team: Team, now: datetime) -> list[AppealGround]:
-    """Return what a team may appeal now, on either side, the nearest end first."""
+def appealable(team: Team, now: datetime, *, sides: Collection[AppealSide] = tuple(AppealSide)) -> list[AppealGround]:
+    """Return what a team may appeal now, on these sides, the nearest end first."""
     reader, since = reader_for(team), now - longest_window(now)
     copies = Attack.objects.filter(team__in=reader.teams, copy_of__isnull=False).values("image")
     lately = Q(decided_at__gt=since) | (Q(image__in=copies) & ~released("image__", by=since))
@@ -122,18 +122,22 @@ def appealable(team: Team, now: datetime) -> list[AppealGround]:
     appealed = Appeal.objects.filter(team__in=reader.teams).values("image")
     asked = Case.objects.filter(state=CaseState.PANEL).values("image")
     free = recent.exclude(image__in=appealed).exclude(image__in=asked)
-    found = [ground for ground in _grounds(free, reader, now) if now < ground.until]
+    found = [ground for ground in _grounds(free, reader, now, sides) if now < ground.until]
     return sorted(found, key=lambda ground: (ground.until, ground.ruling.pk))
 
 
 # The two sides --------------------------------------------------------------------------------------------------------
 
 
-def _grounds(rulings: QuerySet[Ruling], reader: Reader, now: datetime) -> Iterator[AppealGround]:
-    """Yield the rulings, which hold, that the teams have a side in; whatever time it is."""
+def _grounds(
+    rulings: QuerySet[Ruling], reader: Reader, now: datetime, sides: Collection[AppealSide] = tuple(AppealSide)
+) -> Iterator[AppealGround]:
+    """Yield the rulings, which hold, that the teams have one of these sides in; whatever time it is."""
     rows = rulings.select_related("image", "panel", "policy").order_by("decided_at", "pk")
-    yield from _of_senders(rows, reader, now)
-    yield from _of_defenders(rows, reader, now)
+    if AppealSide.ATTACKER in sides:
+        yield from _of_senders(rows, reader, now)
+    if AppealSide.DEFENDER in sides:
+        yield from _of_defenders(rows, reader, now)
 
 
 def _of_senders(rows: QuerySet[Ruling], reader: Reader, now: datetime) -> Iterator[AppealGround]:

@@ -1,6 +1,6 @@
 """Sending appeals, answers of the other side, messages about them, and the state of an appeal (R18)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -140,8 +140,13 @@ def refuse_statement(case: Case, team: Team) -> None:
 
 def statement_of(case: Case, team: Team) -> AppealStatement | None:
     """Return what a team, or one merged into it, answered in a case."""
-    rows = AppealStatement.objects.filter(case=case, team__in=teams_counted_together(team))
-    return rows.select_related("team").order_by("pk").first()
+    return statements_by_case([case], team).get(case.pk)
+
+
+def statements_by_case(cases: Iterable[Case], team: Team) -> dict[int, AppealStatement]:
+    """Return case -> what a team, or one merged into it, answered in it, where it did."""
+    rows = AppealStatement.objects.filter(case__in=list(cases), team__in=teams_counted_together(team))
+    return {each.case_id: each for each in rows.select_related("team").order_by("-pk")}
 
 
 # Messages, written in the transaction of the appeal -------------------------------------------------------------------

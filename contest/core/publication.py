@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 
 from adjudication.models import Ruling
 from adjudication.selectors import rulings_in_force
-from common.request_memory import once_per_request
+from common.database.request_memory import once_per_request
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.models import Attack, Release
 from contest.core.weeks import week_called

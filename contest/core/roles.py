@@ -11,8 +11,8 @@ from accounts.enums import Role
 from accounts.models import AccountRole
 from accounts.roles import is_on_board
 from common.database.lookups import Parameter, PreparedLookup
+from common.database.request_memory import once_per_request
 from common.errors import Conflict, NotAllowed
-from common.request_memory import once_per_request
 from contest.core.models import Team
 from contest.core.teams import final_team, teams_counted_together
 

@@ -1,8 +1,11 @@
 """The team of a person, and merged teams (R25)."""
 
+from collections.abc import Mapping
+
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Q
 
+from common.database.request_memory import once_per_request
 from common.errors import NotFound
 from contest.core.models import Team
 
@@ -26,7 +29,12 @@ def final_team(team: Team) -> Team:
 
 def teams_counted_together(team: Team) -> list[Team]:
     """Return the teams whose quota is one (R25): what `team` is part of now, and all that was merged into that."""
-    return with_merged(final_team(team))
+    return list(_family(final_team(team)))
+
+
+@once_per_request
+def _family(team: Team) -> tuple[Team, ...]:
+    return tuple(with_merged(team))
 
 
 def with_merged(team: Team) -> list[Team]:
@@ -35,6 +43,12 @@ def with_merged(team: Team) -> list[Team]:
     for each in found:
         found.extend(each.merged.order_by("pk"))
     return found
+
+
+@once_per_request
+def teams_by_number() -> Mapping[int, Team]:
+    """Return every team with the one that it is part of now, by its primary key."""
+    return Team.objects.select_related("merged_into").in_bulk()
 
 
 def team_named(public_id: str) -> Team:

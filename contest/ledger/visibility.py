@@ -16,11 +16,12 @@ from typing import Self
 
 from django.db.models import Min, Q
 
+from common.database.request_memory import once_per_request
 from contest.core.breaks import recorded_mistakes
 from contest.core.enums import AccountKind, StakeEnd
 from contest.core.models import Attack, BoardDecision, Stake, Team
 from contest.core.publication import released
-from contest.core.teams import final_team
+from contest.core.teams import final_team, teams_by_number
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.withholding import WithheldAmount
 
@@ -157,12 +158,9 @@ class LedgerView:
     decisions: set[int] = field(default_factory=set)
 
     @classmethod
-    def now(cls) -> Self:
-        """Read what everybody may know of now; `are_whole` says of some entries that it is not needed."""
-        teams = Team.objects.select_related("merged_into").in_bulk()
-        telling = cls(EmbargoedBreaks.read(teams), teams)
-        telling._pass(list(telling._rows()))
-        return telling
+    def now(cls) -> "LedgerView":
+        """Return what everybody may know of now; `are_whole` says of some entries that it is not needed."""
+        return _read_view()
 
     def of(self, entry: LedgerEntry) -> EntryVisibility:
         """Return how much of an entry is told."""
@@ -271,6 +269,14 @@ class LedgerView:
         if told_before and row.target.stake_id is not None and not self._follows(row):
             pair = (team, row.target.stake_id)
             self.set_off[pair] = self.set_off.get(pair, 0) + row.cents
+
+
+@once_per_request
+def _read_view() -> LedgerView:
+    teams = teams_by_number()
+    telling = LedgerView(EmbargoedBreaks.read(teams), teams)
+    telling._pass(list(telling._rows()))
+    return telling
 
 
 def are_whole(entries: Iterable[LedgerEntry]) -> bool:

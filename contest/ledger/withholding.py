@@ -19,7 +19,7 @@ from common.errors import Conflict, InvalidInput, required
 from contest.core.decisions import MotionMandate, record_decision
 from contest.core.enums import AccountKind, DecisionKind
 from contest.core.models import Award, BoardDecision, Team
-from contest.core.teams import final_team
+from contest.core.teams import final_team, teams_by_number
 from contest.ledger.letters import notify_posted
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import ledger_account, lock_accounts, move
@@ -77,7 +77,7 @@ def ever_withheld(planned: Iterable[LedgerEntry] = ()) -> Iterator[WithheldAmoun
     """Yield what the board ever withheld, the oldest first; also what it gave back."""
     kinds = (DecisionKind.WITHHOLD, DecisionKind.RETURN, DecisionKind.FORFEIT)
     by_whose: dict[_Whose, list[BoardDecision]] = {}
-    teams = Team.objects.select_related("merged_into").in_bulk()
+    teams = teams_by_number()
     for decision in BoardDecision.objects.filter(kind__in=kinds).select_related("decided_by").order_by("pk"):
         if "defense" not in decision.subject:  # one that returns a defense returns no money that was withheld
             by_whose.setdefault(_owner_by_rows(decision.subject, teams), []).append(decision)

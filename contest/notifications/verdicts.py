@@ -103,7 +103,7 @@ def notify_valid(*, now: datetime) -> int:
 
 
 def _notify_valid(team: Team, now: datetime) -> int:
-    grounds = [each for each in appealable(team, now) if each.side is AppealSide.DEFENDER]
+    grounds = appealable(team, now, sides=[AppealSide.DEFENDER])
     fresh = not_notified(MessageKind.PICTURES_VALID, team, grounds)
     if not fresh or min(each.ruling.decided_at for each in fresh) > now - PATIENCE:
         return 0

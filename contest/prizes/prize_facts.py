@@ -1,6 +1,6 @@
 """The facts of prizes: breaks in force, credited teams, states of stakes."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self
@@ -11,7 +11,7 @@ from contest.core.breaks import SupposedRuling, breaks_in_force
 from contest.core.credit import was_to_be_labeled_before
 from contest.core.enums import StakeEnd
 from contest.core.models import Attack, Break, Stake, Team
-from contest.core.teams import final_team
+from contest.core.teams import final_team, teams_by_number
 from contest.core.weeks import week_at
 from contest.defenses.selectors import owner_of, unbroken_until
 from contest.prizes.shares import BreakInput, StakeDue, StakeInput, earliest_week, stake_due
@@ -85,12 +85,12 @@ class _Teams:
     """All teams, read once: what each is part of now, and which of them were ever associated with the contest, and
     not in error."""
 
-    rows: dict[int, Team]
+    rows: Mapping[int, Team]
     associated: frozenset[int]
 
     @classmethod
     def read(cls) -> Self:
-        rows = Team.objects.select_related("merged_into").in_bulk()
+        rows = teams_by_number()
         ever = Association.objects.filter(mistake=None).values_list("team", flat=True).distinct()
         return cls(rows, frozenset(final_team(rows[team]).pk for team in ever))
 

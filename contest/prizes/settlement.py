@@ -14,6 +14,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, Sum
 
+from common.database.request_memory import once_per_request
 from contest.core.enums import AccountKind, StakeEnd
 from contest.core.models import BoardDecision, Stake, Team
 from contest.core.settled_weeks import Weeks
@@ -41,7 +42,12 @@ class SettlementDifference:
 
 def settlement_differences() -> list[SettlementDifference]:
     """Return every stake whose money does not lie as the facts ask, or of which a team owes something."""
-    return _differences(stakes_with_breaks(begun_stakes()), LEDGER)
+    return list(_differences_now())
+
+
+@once_per_request
+def _differences_now() -> tuple[SettlementDifference, ...]:
+    return tuple(_differences(stakes_with_breaks(begun_stakes()), LEDGER))
 
 
 def _differences(rows: Sequence[StakeWithBreaks], book: Ledger) -> list[SettlementDifference]:

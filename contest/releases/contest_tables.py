@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import reduce
 from operator import or_
 
-from django.db.models import Case, F, Max, Min, QuerySet, When
+from django.db.models import Case, F, Max, QuerySet, When
 
 from adjudication.schema import release_format as form
 from common.audit.seals import public_of, seals
@@ -71,7 +71,9 @@ def first_moment(since: datetime) -> datetime | None:
         (decided_motions(), "decided_at"),
         (examinations(), "at"),
     )
-    moments = (rows.filter(**{f"{column}__gte": since}).aggregate(at=Min(column))["at"] for rows, column in asked)
+    # The first row along its index: of a join, PostgreSQL would look for the least of all of them.
+    ordered = ((rows.filter(**{f"{column}__gte": since}).order_by(column), column) for rows, column in asked)
+    moments = (rows.values_list(column, flat=True).first() for rows, column in ordered)
     return min((each for each in moments if each is not None), default=None)
 
 

@@ -7,7 +7,7 @@ import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
-from common.request_memory import once_per_request, request_memory_middleware
+from common.database.request_memory import once_per_request, request_memory_middleware
 
 
 @pytest.fixture

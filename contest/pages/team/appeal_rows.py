@@ -19,7 +19,7 @@ from contest.appeals.services import (
     cases_of_party,
     decision_of,
     is_changed,
-    statement_of,
+    statements_by_case,
 )
 from contest.attacks.selectors import attacks_of_pictures
 from contest.board.models import Appeal
@@ -123,9 +123,11 @@ def cases_of(team: Team, *, now: datetime) -> QuerySet[Case]:
 
 def concerned_case_rows(cases: Iterable[Case], team: Team, *, now: datetime) -> Iterator[dict[str, Any]]:
     """Yield cases that others opened, another team or the board, as the team that they concern sees them in a list."""
-    for case in cases:
+    listed = list(cases)
+    statements = statements_by_case(listed, team)
+    for case in listed:
         assert case.image is not None, "a picture's case has one"
-        clock, statement, url = case_clock(case, now), statement_of(case, team), picture_url(case.image, now=now)
+        clock, statement, url = case_clock(case, now), statements.get(case.pk), picture_url(case.image, now=now)
         may_answer = clock.state is CaseState.OPEN and statement is None
         yield {"case": case, "clock": clock, "statement": statement, "may_answer": may_answer, "url": url}
 

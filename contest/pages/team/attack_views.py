@@ -146,7 +146,7 @@ def _attacks_page(
         "countdown": countdown(now=now),
         "zone": policy.time_zone,
         "now": now,
-        "to_appeal": [each for each in appealable(team, now) if each.side is AppealSide.ATTACKER],
+        "to_appeal": appealable(team, now, sides=[AppealSide.ATTACKER]),
         "outcomes": outcomes,
         "nothing_chosen": outcomes == [],
         "refused": refused,

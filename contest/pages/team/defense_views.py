@@ -137,7 +137,7 @@ def _page(request: HttpRequest, entry: DefenseEntry, sent: DefenseForm | None = 
         "smoke_log": trials.smoke_log_of(found),
         "stuck": "" if entry.withdrawn_at else why_stuck(found, now=now),
         "stake": stake_rows.newest_stake_rows([found], now).get(found.pk),
-        "to_appeal": [each for each in appealable(final_team(entry.team), now) if each.side is AppealSide.DEFENDER],
+        "to_appeal": appealable(final_team(entry.team), now, sides=[AppealSide.DEFENDER]),
         "asked": stake if stake is not None and stake.staked_at is None else None,
         "in_force": stake if stake is not None and stake.staked_at is not None else None,
         "may_ask": selectors.stakeable().filter(pk=found.pk).exists(),
