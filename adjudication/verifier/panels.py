@@ -49,7 +49,7 @@ class PanelPlaces(NamedTuple):
 _HELD = Struct("<Q4q2I5B")
 _NO_BOX = (-1, -1, -1, -1)
 _ANSWERS = tuple(each.value for each in Answer)
-_ANSWER_NUMBER = {answer: number for number, answer in enumerate(_ANSWERS)}
+_ANSWER_NUMBER: Mapping[str, int] = {answer: number for number, answer in enumerate(Answer)}
 _STATEMENTS = (None, False, True)
 _STATEMENT_NUMBER = {cells.boolean(each): number for number, each in enumerate(_STATEMENTS)}
 

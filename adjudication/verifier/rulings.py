@@ -26,7 +26,7 @@ from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL
 Sizes: TypeAlias = Mapping[str, tuple[int, int]]
 
 _BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
-_ANSWERS = {answer.value: answer for answer in Answer}
+_ANSWERS: Mapping[str, Answer] = {answer: answer for answer in Answer}
 _DERIVED = ("verdict", "label", "reasons", "smallest_box_fraction")
 
 
