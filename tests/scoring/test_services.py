@@ -601,6 +601,25 @@ def test_a_device_that_is_not_there_is_said_before_anything_is_claimed(now: date
     assert set(Run.objects.values_list("state", "attempt")) == {(RunState.QUEUED, 0)}
 
 
+def test_a_heartbeat_renews_up_to_its_end_and_knows_that_its_lease_is_lost(now: datetime) -> None:
+    factories.policy_version()
+    cast.queued(now, "always-abstain", pictures=1)
+    run = services.run_claim(worker="one", now=now)
+    assert run is not None
+    end, instant = now + timedelta(minutes=1), timedelta(microseconds=1)
+    with cast.scorer_at(now) as scorer:
+        heartbeat = leases.Heartbeat(run, scorer, until=end)
+        for at in (end, end + instant):  # the second renews nothing
+            heartbeat._renew(at)
+            assert Run.objects.get(pk=run.pk).lease_until == end + leases.LEASE
+        assert not heartbeat.is_lost()
+        Run.objects.filter(pk=run.pk).update(attempt=2)
+        heartbeat._renew(end)
+        assert heartbeat.is_lost()
+        with pytest.raises(leases.LeaseLost):
+            heartbeat.check()
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.postgres("a second connection writes beside the first")
 def test_the_heartbeat_of_a_long_batch_keeps_the_lease_and_notices_a_lost_one(now: datetime) -> None:
