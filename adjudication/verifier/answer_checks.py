@@ -81,17 +81,17 @@ def _check_times(row: Row, panel: Row, findings: Findings) -> None:
 def _check_questions(row: Row, gates: frozenset[OutlineGate], findings: Findings) -> None:
     """Questions 3 and 4 are answered exactly where they were asked (R10, R12). What does not count is left out: of
     gold, another policy may have asked."""
-    asked = _asked(row["contains_bird"], row["contains_bicycle"], gates)
+    expected = _outline_expected(row["contains_bird"], row["contains_bicycle"], gates)
     for column in _STATEMENTS:
-        if asked and bool(row[column]) not in asked:
-            follows = "an answer, as it was asked" if True in asked else "nothing, as it was not asked"
+        if expected and bool(row[column]) not in expected:
+            follows = "an answer, as it was asked" if True in expected else "nothing, as it was not asked"
             findings.add(form.RESPONSES, row, row[column], follows, column=column)
-    if asked == {False} and row["outline"]:
+    if expected == {False} and row["outline"]:
         findings.add(form.RESPONSES, row, row["outline"], "nothing, as it was not asked", column="outline", rule="R10")
 
 
 @lru_cache(1 << 10)
-def _asked(bird: str, bicycle: str, gates: frozenset[OutlineGate]) -> frozenset[bool]:
+def _outline_expected(bird: str, bicycle: str, gates: frozenset[OutlineGate]) -> frozenset[bool]:
     """Return whether the class was to be outlined, by each of the gates."""
     return frozenset(class_to_outline(Answer(bird), Answer(bicycle), gate) is not None for gate in gates)
 

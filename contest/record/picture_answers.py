@@ -140,7 +140,7 @@ class RulingShown:
         return self.ruling.decided_by == DecidedBy.BOARD
 
 
-def rulings_shown(image: Image, rulings: Iterable[Ruling], answers: Sequence[AnswerShown]) -> list[RulingShown]:
+def rulings_with_answers(image: Image, rulings: Iterable[Ruling], answers: Sequence[AnswerShown]) -> list[RulingShown]:
     """Return the rulings on a picture, each with the panel it counted; both panels stay on record (R19)."""
     by_id = {each.response.pk: each for each in answers}
     found: list[RulingShown] = []

@@ -22,7 +22,7 @@ from contest.record.picture_answers import (
     AnswerShown,
     RulingShown,
     panel_answers,
-    rulings_shown,
+    rulings_with_answers,
     smallest_box_of,
     zoom_of,
 )
@@ -84,7 +84,7 @@ def _answers_and_rulings(reader: Reader, known: KnownImage) -> tuple[list[Answer
     """Return the answers that the reader may know of, and the rulings, each with its certificate where its answers are
     among them."""
     answers = panel_answers(known.image, known.rulings)
-    rulings = rulings_shown(known.image, known.rulings, answers)
+    rulings = rulings_with_answers(known.image, known.rulings, answers)
     if reader.organizer:
         return answers, rulings
     kept = set() if known.in_record else {each.response.panel_id for each in answers}

@@ -29,7 +29,7 @@ def peak_bytes(folder: Path, pictures: int) -> int:
     return int(peak) * 1024
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere the peak is told in other units")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="getrusage counts the peak in KiB on Linux alone")
 @pytest.mark.long("memory at size")
 def test_memory_grows_little_with_the_responses(tmp_path: Path) -> None:
     small, large = (peak_bytes(tmp_path / str(number) / "release", number) for number in (1_000, 10_000))

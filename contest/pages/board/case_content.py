@@ -36,7 +36,7 @@ from contest.record.picture_answers import (
     AnswerShown,
     marks_of,
     panel_answers,
-    rulings_shown,
+    rulings_with_answers,
     smallest_box_of,
     zoom_of,
 )
@@ -164,7 +164,7 @@ def picture_case_content(case: Case, member: User, *, now: datetime) -> dict[str
     assert image is not None, "a motion is about no picture"
     on_record = rulings_with_panels(image)
     answers = panel_answers(image, on_record)
-    rulings = rulings_shown(image, on_record, answers)
+    rulings = rulings_with_answers(image, on_record, answers)
     appeals = case_appeals(case, member)
     holds = rulings[-1] if rulings else None
     smallest = smallest_box_of(holds, image) if holds else None

@@ -26,7 +26,7 @@ from contest.record.picture_answers import (
     NARROW,
     WIDE,
     panel_answers,
-    rulings_shown,
+    rulings_with_answers,
     smallest_box_of,
     zoom_of,
 )
@@ -117,7 +117,7 @@ def _picture(image: Image, defense: Defense, now: datetime) -> dict[str, Any]:
     """Return the picture with its answers and the ruling that holds, as the page of a case shows them."""
     rulings = rulings_with_panels(image)
     answers = panel_answers(image, rulings)
-    holds = rulings_shown(image, rulings, answers)[-1]
+    holds = rulings_with_answers(image, rulings, answers)[-1]
     return {
         "image": image,
         "url": picture_url(image, now=now),

@@ -17,7 +17,13 @@ from contest.board.models import CaseParty, Disclosure, Vote
 from contest.core.enums import AppealSide, CaseOutcome, CaseState, ConflictKind, PartyRole, VoteChoice
 from contest.core.models import Case, ConflictOfInterest
 from contest.pages.board.case_content import picture_case_content, reliability_of
-from contest.record.picture_answers import AnswerShown, RulingShown, panel_answers, rulings_shown, smallest_box_of
+from contest.record.picture_answers import (
+    AnswerShown,
+    RulingShown,
+    panel_answers,
+    rulings_with_answers,
+    smallest_box_of,
+)
 from labeling.enums import Answer
 from labeling.models import GoldMark, Image
 from tests import factories
@@ -202,7 +208,7 @@ def shown_answers(image: Image) -> list[AnswerShown]:
 
 
 def shown_rulings(image: Image) -> list[RulingShown]:
-    return rulings_shown(image, rulings_with_panels(image), shown_answers(image))
+    return rulings_with_answers(image, rulings_with_panels(image), shown_answers(image))
 
 
 def test_answers_to_the_panel_asked_in_addition_are_shown_with_their_ruling(scene: Scene, client: Client) -> None:
