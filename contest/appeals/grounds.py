@@ -3,7 +3,9 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
+from django.db import models
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from adjudication.enums import Verdict
@@ -18,6 +20,7 @@ from contest.core.appeal_window import (
     longest_window,
     window_closes_at,
     window_closes_for_senders,
+    with_open_window,
 )
 from contest.core.embargo import public_attacks, public_image_condition
 from contest.core.enums import AppealSide, CaseState, StakeEnd
@@ -30,6 +33,8 @@ from labeling.models import Image
 from policy.selectors import policy_at
 from scoring.models import Defense
 
+# Of what a defender may appeal, pages list and count so many.
+MOST_LISTED = 500
 _BY_BREAKS = (StakeEnd.BROKEN, StakeEnd.VOID)
 
 
@@ -75,7 +80,8 @@ def appeal_ground(image: Image, team: Team, now: datetime) -> AppealGround:
     picture_seen_by(image.public_id, reader, now=now)
     if (earlier := appeal_of(team, image)) is not None:
         raise AlreadyAppealed(earlier)
-    ground = next(_grounds(rulings_in_force().filter(image=image), reader, now), None)
+    rulings = rulings_in_force().filter(image=image)
+    ground = next(chain(_of_senders(rulings, reader, now), _of_defenders(rulings, reader, now)), None)
     if ground is None:
         raise _no_side(image, reader, now)
     case = open_case_of(image)
@@ -113,70 +119,84 @@ def _no_side(image: Image, reader: Reader, now: datetime) -> Conflict | NotAllow
     return NotAllowed(words, "wrong_side")
 
 
-def appealable(team: Team, now: datetime, *, sides: Collection[AppealSide] = tuple(AppealSide)) -> list[AppealGround]:
-    """Return what a team may appeal now, on these sides, the nearest end first."""
-    reader, since = reader_for(team), now - longest_window(now)
-    copies = Attack.objects.filter(team__in=reader.teams, copy_of__isnull=False).values("image")
-    lately = Q(decided_at__gt=since) | (Q(image__in=copies) & ~released("image__", by=since))
-    recent = rulings_in_force().filter(lately)
+def appealable(
+    team: Team, now: datetime, *, sides: Collection[AppealSide] = tuple(AppealSide), most: int | None = None
+) -> list[AppealGround]:
+    """Return what a team may appeal now, on these sides, the nearest end first: all of it, or the first `most`."""
+    reader = reader_for(team)
     appealed = Appeal.objects.filter(team__in=reader.teams).values("image")
     asked = Case.objects.filter(state=CaseState.PANEL).values("image")
-    free = recent.exclude(image__in=appealed).exclude(image__in=asked)
-    found = [ground for ground in _grounds(free, reader, now, sides) if now < ground.until]
-    return sorted(found, key=lambda ground: (ground.until, ground.ruling.pk))
+    free = rulings_in_force().exclude(image__in=appealed).exclude(image__in=asked)
+    found: list[AppealGround] = []
+    if AppealSide.ATTACKER in sides:
+        found += (each for each in _of_senders(_ruled_lately(free, reader, now), reader, now) if now < each.until)
+    if AppealSide.DEFENDER in sides:
+        for rulings in with_open_window(free, now):
+            found += _of_defenders(rulings, reader, now, most)
+    return sorted(found, key=lambda ground: (ground.until, ground.ruling.pk))[:most]
+
+
+def _ruled_lately(rulings: QuerySet[Ruling], reader: Reader, now: datetime) -> QuerySet[Ruling]:
+    """Leave out what was ruled upon too long ago, unless the teams sent copies that were released since."""
+    since = now - longest_window(now)
+    copies = Attack.objects.filter(team__in=reader.teams, copy_of__isnull=False).values("image")
+    return rulings.filter(Q(decided_at__gt=since) | (Q(image__in=copies) & ~released("image__", by=since)))
 
 
 # The two sides --------------------------------------------------------------------------------------------------------
 
 
-def _grounds(
-    rulings: QuerySet[Ruling], reader: Reader, now: datetime, sides: Collection[AppealSide] = tuple(AppealSide)
-) -> Iterator[AppealGround]:
-    """Yield the rulings, which hold, that the teams have one of these sides in; whatever time it is."""
-    rows = rulings.select_related("image", "panel", "policy").order_by("decided_at", "pk")
-    if AppealSide.ATTACKER in sides:
-        yield from _of_senders(rows, reader, now)
-    if AppealSide.DEFENDER in sides:
-        yield from _of_defenders(rows, reader, now)
+def _in_order(rulings: QuerySet[Ruling]) -> QuerySet[Ruling]:
+    return rulings.select_related("image", "panel", "policy").order_by("decided_at", "pk")
 
 
-def _of_senders(rows: QuerySet[Ruling], reader: Reader, now: datetime) -> Iterator[AppealGround]:
+def _of_senders(rulings: QuerySet[Ruling], reader: Reader, now: datetime) -> Iterator[AppealGround]:
     """Who sent a picture appeals its rejection, once its week is over; who sent a copy, from its release on."""
     sent = public_attacks(now=now).filter(team__in=reader.teams, image=OuterRef("image"))
     first = first_receipts_of_teams(reader.teams).filter(image=OuterRef("image"))
-    rejected = rows.filter(Exists(sent), verdict=Verdict.REJECTED).annotate(first=Exists(first))
+    rejected = _in_order(rulings).filter(Exists(sent), verdict=Verdict.REJECTED).annotate(first=Exists(first))
     for ruling in rejected.filter(Q(first=True) | released("image__")):
         until = window_closes_for_senders(ruling, sent_first=ruling.first)
         assert until is not None, "who sent a copy has a ground once it is released"
         yield AppealGround(AppealSide.ATTACKER, ruling, None, until)
 
 
-def _of_defenders(rows: QuerySet[Ruling], reader: Reader, now: datetime) -> Iterator[AppealGround]:
+def _of_defenders(
+    rulings: QuerySet[Ruling], reader: Reader, now: datetime, most: int | None = None
+) -> Iterator[AppealGround]:
     """Whose defense was at stake appeals a valid verdict, but not on a picture of their own."""
     begun = Stake.objects.filter(staked_at__isnull=False, defense__entry__team__in=reader.teams)
     stakes = list(begun.select_related("defense__entry").order_by("staked_at", "pk"))
     if not stakes:
         return
     own = Attack.objects.filter(team__in=reader.teams, withdrawn_at=None).values("image")
-    valid = rows.filter(public_image_condition("image__", now=now), verdict=Verdict.VALID).exclude(image__in=own)
-    for ruling in valid.annotate(sent_at=first_sent_at()):
-        stake = next((each for each in stakes if _at_stake(each, ruling, ruling.sent_at)), None)
-        if stake is not None:
-            yield AppealGround(AppealSide.DEFENDER, ruling, stake.defense, window_closes_at(ruling))
+    valid = _in_order(rulings).filter(
+        public_image_condition("image__", now=now), verdict=Verdict.VALID, decided_at__gte=stakes[0].staked_at
+    )
+    longest = models.Case(*(models.When(_at_stake(stake), then=number) for number, stake in enumerate(stakes)))
+    rows = valid.exclude(image__in=own).annotate(sent_at=first_sent_at()).annotate(stake=longest)
+    for ruling in rows.filter(stake__isnull=False)[:most]:
+        yield AppealGround(AppealSide.DEFENDER, ruling, stakes[ruling.stake].defense, window_closes_at(ruling))
 
 
-def _at_stake(stake: Stake, ruling: Ruling, sent_at: datetime) -> bool:
-    """Say whether a picture sent at `sent_at` could end a stake when it was ruled upon."""
-    assert stake.staked_at is not None, "only stakes that began are asked"
-    until = unbroken_until(stake)
-    if stake.staked_at > ruling.decided_at or (until is not None and until <= sent_at):
-        return False
-    return stake.ended_at is None or stake.ended_at >= ruling.decided_at or _ended_by(stake, ruling)
+def _at_stake(stake: Stake) -> Q:
+    """Return the condition for rulings on pictures that could end a stake when they were ruled upon."""
+    begun, until = Q(decided_at__gte=stake.staked_at), unbroken_until(stake)
+    if until is not None:
+        begun &= Q(sent_at__lt=until)
+    if stake.ended_at is None:
+        return begun
+    return begun & (Q(decided_at__lte=stake.ended_at) | _ended_by(stake))
 
 
-def _ended_by(stake: Stake, ruling: Ruling) -> bool:
-    """Say whether it is this very picture that ended a stake before this ruling, which came after another one on it."""
-    if stake.end not in _BY_BREAKS:
-        return False
-    earlier = [each.fact for each in breaks_of_stake(stake) if each.fact.found_at < ruling.decided_at]
-    return {each.image_id for each in earlier} == {ruling.image_id}
+def _ended_by(stake: Stake) -> Q:
+    """Return the condition for rulings that came after another one on the very picture that ended the stake, while it
+    was the only one that had broken the defense."""
+    facts = [each.fact for each in breaks_of_stake(stake)] if stake.end in _BY_BREAKS else []
+    if not facts:
+        return Q(pk__in=())
+    breaks = sorted(facts, key=lambda each: each.found_at)
+    first = breaks[0]
+    after = Q(image=first.image_id, decided_at__gt=first.found_at)
+    other = next((each.found_at for each in breaks if each.image_id != first.image_id), None)
+    return after if other is None else after & Q(decided_at__lte=other)

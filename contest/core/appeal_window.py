@@ -3,10 +3,10 @@
 The one place that knows: pages, calls, letters, the service and the weeks' settlement read it here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from adjudication.models import Ruling
 from contest.core.models import Attack, Release
@@ -62,6 +62,16 @@ def copies_close_at(ruling: Ruling) -> datetime | None:
 def longest_window(now: datetime) -> timedelta:
     """Return the most days that any policy up to `now` gave for an appeal."""
     return timedelta(days=max(policy.appeal_days for _, policy in policies_between(_BEGINNING, now)))
+
+
+def with_open_window(rulings: QuerySet[Ruling], now: datetime) -> Iterator[QuerySet[Ruling]]:
+    """Yield the rulings that can be appealed by others than who sent a copy, those under each policy apart: among
+    these, the window of an earlier ruling closes first."""
+    under = Q()
+    for begin, policy in policies_between(now - longest_window(now), now):
+        opened_after = now - timedelta(days=policy.appeal_days)
+        yield rulings.filter(under, decided_at__gte=begin, decided_at__gt=opened_after)
+        under = Q(decided_at__lt=begin)
 
 
 def _days(decided_at: datetime) -> timedelta:

@@ -38,7 +38,6 @@ GROWING = {
     "the statistics of taskers, over each of their answers": {
         *("organizer-taskers", "organizer-tasker", "watching", "tasker-settled"),
     },
-    "everything that a team may appeal, found before the page is cut": {"appeals", "team-defense"},
     "what is counted of a team": {"team-public"},
     "what a team sent and may appeal": {"attacks"},
     "the pictures of a week, counted": {"week"},

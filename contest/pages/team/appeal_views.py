@@ -13,7 +13,7 @@ from common.web.form_fields import SeeOther
 from common.web.lists import page_of
 from common.web.page import page
 from contest.appeals import services
-from contest.appeals.grounds import AlreadyAppealed, appeal_ground, appeal_of, appealable, reader_for
+from contest.appeals.grounds import MOST_LISTED, AlreadyAppealed, appeal_ground, appeal_of, appealable, reader_for
 from contest.board.models import Appeal, AppealStatement
 from contest.core.enums import CaseState
 from contest.core.models import Case, Team
@@ -32,11 +32,13 @@ ON_A_PAGE = 50
 def appeals_list(request: HttpRequest, team: Team) -> HttpResponse:
     """List what a team may appeal now, what it appealed, and the appeals of others that concern it."""
     now = domain_now()
-    grounds = page_of(request, appealable(team, now), ON_A_PAGE)
+    found = appealable(team, now, most=MOST_LISTED + 1)
+    grounds = page_of(request, found[:MOST_LISTED], ON_A_PAGE)
     sent = page_of(request, services.appeals_of_team(team), ON_A_PAGE, name="sent")
     cases = page_of(request, appeal_rows.cases_of(team, now=now), ON_A_PAGE, name="cases")
     context = _common(team, now) | {
         "grounds": grounds,
+        "more_grounds": len(found) > MOST_LISTED,
         "ground_rows": appeal_rows.ground_rows(list(grounds.object_list), team, now=now),
         "sent": sent,
         "sent_rows": appeal_rows.sent_appeal_rows(sent.object_list, now=now),

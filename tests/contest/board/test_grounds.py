@@ -272,6 +272,7 @@ def test_what_may_be_appealed_is_listed_the_nearest_end_first_for_both_sides(sce
     found = [(ground.side, ground.ruling.image) for ground in appealable(scene.blue, LATER)]
     defends = AppealSide.DEFENDER
     assert found == [(AppealSide.ATTACKER, early.image), (defends, scene.image), (defends, late.image)]
+    assert appealable(scene.blue, LATER, most=2) == appealable(scene.blue, LATER)[:2]
     assert [ground.ruling.image for ground in appealable(scene.blue, END)] == [late.image]
     assert appealable(cast.team("green"), LATER) == []
 
@@ -287,6 +288,19 @@ def test_the_window_is_that_of_the_policy_in_force_when_the_ruling_was_made(scen
     second = cast.overruled(scene.image, label="bicycle", at=RULED + DAY)
     assert appeal_ground(scene.image, scene.blue, RULED + DAY).until == second.decided_at + DAY
     assert answer(scene.blue, scene.image, RULED + 2 * DAY) == "window_over"
+
+
+def test_a_later_ruling_whose_window_closes_earlier_is_listed_first(scene: Scene) -> None:
+    shorter = Policy(appeal_days=1).to_json()
+    PolicyVersion.objects.create(version=2, numbers=shorter, in_force_from=RULED + INSTANT, reason="shorter")
+    forget_versions()
+    late = cast.attack(scene.red, days=3)
+    cast.ruled(late.image, at=RULED + timedelta(hours=1))
+    listed = [(each.ruling.image, each.until) for each in appealable(scene.blue, RULED + timedelta(hours=2))]
+    assert listed == [(late.image, RULED + timedelta(hours=25)), (scene.image, END)]
+    (first,) = appealable(scene.blue, RULED + timedelta(hours=2), most=1)
+    assert first.ruling.image == late.image
+    assert [each.ruling.image for each in appealable(scene.blue, RULED + timedelta(hours=25))] == [scene.image]
 
 
 WEEK_RELEASED = RULED + 3 * DAY

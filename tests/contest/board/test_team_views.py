@@ -144,6 +144,16 @@ def test_a_page_opened_for_another_team_sends_nothing(scene: Appealing, blue: Cl
 # The list -------------------------------------------------------------------------------------------------------------
 
 
+def test_the_list_says_that_there_is_more_than_it_holds(
+    scene: Appealing, blue: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "/appeals/new/ID/" not in main(blue, "/appeals/")
+    for view in ("appeal_views", "defense_views"):
+        monkeypatch.setattr(f"contest.pages.team.{view}.MOST_LISTED", 0)
+    shows(main(blue, "/appeals/"), "whose time ends first", "/appeals/new/ID/", but=[new(scene)])
+    shows(main(blue, f"/team/defenses/{scene.defense.public_id}/"), "More than 0 valid")
+
+
 def test_the_list_shows_what_each_side_may_appeal_and_when_that_ends(
     scene: Appealing, blue: Client, red: Client, green: Team, at: datetime, signed_in: Any
 ) -> None:
