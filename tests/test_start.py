@@ -14,6 +14,7 @@ from tests.processes import deployment, wait_for
 # Each takes long to import, and few commands need it.
 HEAVY = ("torch", "pyarrow", "pandas", "boto3", "docker")
 QUIET_SECONDS = 20
+START_SECONDS = 12  # 4 on a quiet machine
 MOST_OF_A_CORE = 0.04  # 0.01 on a quiet machine: others at work make the same work dearer
 
 
@@ -43,3 +44,14 @@ def test_an_idle_server_uses_next_to_nothing(tmp_path: Path) -> None:
         before, since = cpu_seconds(server.pid), time.monotonic()
         time.sleep(QUIET_SECONDS)
         assert (cpu_seconds(server.pid) - before) / (time.monotonic() - since) < MOST_OF_A_CORE
+
+
+@pytest.mark.both("migrations are looked at")
+@pytest.mark.long("starts a server")
+def test_a_seeded_demo_is_served_at_once(tmp_path: Path) -> None:
+    with deployment(tmp_path) as site:
+        site.environment["DEMO"] = "1"
+        site.run("from tests import factories; result = str(factories.user('organizer'))")
+        server = site.start(sys.executable, "manage.py", "serve", "--port", str(site.port), log="serve.log")
+        wait_for(site.answers, "the site", START_SECONDS)
+        assert server.poll() is None

@@ -88,9 +88,14 @@ class Photo:
         return self.entry.path.read_bytes()
 
 
+def is_seeded() -> bool:
+    """Say whether the demo is there."""
+    return User.objects.filter(username="organizer").exists()
+
+
 def seed(say: Callable[[str], Any]) -> bool:
     """Seed the demo unless it is there already; says whether it did. A half-done seeding leaves nothing behind."""
-    if User.objects.filter(username="organizer").exists():
+    if is_seeded():
         return False
     say("Seeding the demo contest: people, defenses, stakes, photographs, answers")
     now = domain_now()

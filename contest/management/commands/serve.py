@@ -8,7 +8,8 @@ import subprocess
 import sys
 import time
 from argparse import ArgumentTypeError
-from contextlib import suppress
+from contextlib import closing, suppress
+from http.client import HTTPConnection, HTTPException
 from typing import Any
 
 from django.conf import settings
@@ -16,11 +17,13 @@ from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
 
 from common.commands import ContestCommand
-from contest.demo.seed import SIGN_INS
+from contest.demo.seed import SIGN_INS, is_seeded
 from contest.operations.pipeline import QUEUES
 from contest.operations.web_server import web_server_command
 
 STOP_SECONDS = 10
+# How long the workers wait for the web server, which needs two seconds to start.
+ANSWER_SECONDS = 10
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # What may have been set for `make run`: all settings of the README but DEMO and DATA_DIR, which lead to the note.
 NOTED_SETTINGS = (
@@ -58,7 +61,7 @@ class Command(ContestCommand):
         call_command("collectstatic", interactive=False, verbosity=0)
         if not options["pages_only"]:
             call_command("publish_reference_defenses", verbosity=0)
-            if settings.DEMO:
+            if settings.DEMO and not is_seeded():
                 _seed()
         processes = Processes(port, behind=not options["pages_only"])
         try:
@@ -171,15 +174,28 @@ class Processes:
     """The web server and the workers. A worker that dies is started again: its rows tell it where to go on."""
 
     def __init__(self, port: int, *, behind: bool = True) -> None:
+        self._port = port
         self._commands = {"web": web_server_command(port)}
         if behind:
             self._commands |= _celery() if settings.CELERY_BROKER_URL else _workers()
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self) -> None:
-        """Start all of them."""
+        """Start all of them: the web server first, and the others when it answers, so that it need not share."""
         for name in self._commands:
             self._running[name] = self._start(name)
+            if name == "web":
+                self._wait_until_it_answers()
+
+    def _wait_until_it_answers(self) -> None:
+        web, deadline = self._running["web"], time.monotonic() + ANSWER_SECONDS
+        while web.poll() is None and time.monotonic() < deadline:
+            connection = HTTPConnection("127.0.0.1", self._port, timeout=1)
+            with suppress(OSError, HTTPException), closing(connection):
+                connection.request("GET", "/healthz")
+                connection.getresponse()
+                return
+            time.sleep(0.05)
 
     def _start(self, name: str) -> "subprocess.Popen[bytes]":
         # A session of its own: Ctrl-C reaches this process alone, which then ends the others in order.
