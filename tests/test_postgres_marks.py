@@ -95,6 +95,10 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
     "contest/payments/services.py": ("contest/ledger/test_payments.py", "test_of_two_who_mark_it_at_once_one_does"),
     "contest/prizes/settlement.py": ("contest/ledger/test_locks.py", "test_an_award_and_a_deposit_at_once"),
     "contest/record/rebuild/services.py": ("contest/record/test_rebuild.py", "test_everything_is_as_it_was"),
+    "contest/releases/derived_files.py": (
+        "contest/releases/test_table_files.py",
+        "test_postgresql_writes_tasker_data_as_python_does",
+    ),
     "contest/releases/table_files.py": (
         "contest/releases/test_table_files.py",
         "test_postgresql_writes_every_table_as_python_does",

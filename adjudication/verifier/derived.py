@@ -30,8 +30,8 @@ TASKER_DATA_HEADINGS = (
     ["url", "long_image_id", *_ANSWERS * TASKERS_IN_A_ROW],
 )
 # Identifiers of the original dataset have this many hexadecimal digits, and its reader insists on it.
-_LONG_ID_DIGITS = 16
-_YES = (Answer.DEFINITELY_YES, Answer.UNSURE_YES)
+LONG_ID_DIGITS = 16
+YES = (Answer.DEFINITELY_YES, Answer.UNSURE_YES)
 _CATEGORIES = {Label.BICYCLE: 1, Label.BIRD: 2}
 _SQUARE_HUNDREDTHS = HUNDREDTHS_PER_PIXEL**2
 
@@ -75,15 +75,15 @@ def tasker_data_row(picture: ReleasedPicture, responses: Sequence[CountedRespons
     if len(heard) != TASKERS_IN_A_ROW:
         return None
     folder = _folder(heard)
-    long_id = f"/{folder}/{picture.sha256_pixels[:_LONG_ID_DIGITS]}.png"
+    long_id = f"/{folder}/{picture.sha256_pixels[:LONG_ID_DIGITS]}.png"
     answers = [cell for response in heard for cell in _tasker_cells(response)]
     return [picture_file(picture.sha256_pixels), long_id, *answers]
 
 
 def _folder(responses: Sequence[CountedResponse]) -> Label:
     """The class more taskers see: the original sorted its candidates into one folder per class beforehand."""
-    birds = sum(response.bird in _YES for response in responses)
-    bicycles = sum(response.bicycle in _YES for response in responses)
+    birds = sum(response.bird in YES for response in responses)
+    bicycles = sum(response.bicycle in YES for response in responses)
     return Label.BIRD if birds >= bicycles else Label.BICYCLE
 
 

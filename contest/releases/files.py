@@ -96,11 +96,11 @@ class ReleaseFolder:
         self.progress(name, lines.done, lines.done)
         return lines.done
 
-    def lines(self, name: str, header: Sequence[str], write_lines: Callable[["_Lines"], None]) -> int:
+    def lines(self, name: str, headings: Iterable[Sequence[str]], write_lines: Callable[["_Lines"], None]) -> int:
         """Write a CSV file whose lines are written by `write_lines`, in bytes and one a call, and return how many there
-        are below the header."""
+        are below its headings."""
         with self.file(name) as file:
-            file.write((",".join(header) + "\n").encode())
+            file.writelines(f"{','.join(cells)}\n".encode() for cells in headings)
             lines = _Lines(file.write, name, self.progress)
             write_lines(lines)
         self.progress(name, lines.done, lines.done)

@@ -70,10 +70,12 @@ def _batches(table: Path, pool: pa.MemoryPool) -> Iterator[pa.RecordBatch]:
 def _groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Gather batches into row groups; one without rows where there is no batch."""
     waiting: list[pa.RecordBatch] = []
+    size = 0
     for batch in batches:
         waiting.append(batch)
-        if sum(each.nbytes for each in waiting) >= _BYTES_IN_GROUP:
+        size += batch.nbytes
+        if size >= _BYTES_IN_GROUP:
             yield pa.Table.from_batches(waiting, schema=SCHEMA)
-            waiting = []
+            waiting, size = [], 0
     if waiting:
         yield pa.Table.from_batches(waiting, schema=SCHEMA)

@@ -47,6 +47,14 @@ def stream(rows: QuerySet[Any, Any]) -> Iterator[Any]:
     return rows.iterator(chunk_size=CHUNK)
 
 
+def query_text(rows: QuerySet[Any, Any]) -> str:
+    """Return the query of PostgreSQL for these rows with its parameters written into it."""
+    # A query that can have no rows is written all the same.
+    compiler = rows.query.get_compiler(connection=connection, elide_empty=False)
+    with connection.cursor() as cursor:
+        return str(cursor.mogrify(*compiler.as_sql()).decode())
+
+
 def write_table(folder: ReleaseFolder, name: str, rows: Iterable[Row]) -> int:
     """Write rows of values in the order of the table's columns; returns how many there are."""
     if isinstance(rows, QuerySet):
@@ -63,11 +71,7 @@ def _can_be_copied(name: str) -> bool:
 def _copy_table(folder: ReleaseFolder, name: str, rows: QuerySet[Any, Any]) -> int:
     columns = {f"c{number}": column for number, column in enumerate(release_tables.TABLES[name].values())}
     written = (_WRITTEN_BY_POSTGRESQL[column.write].format(value) for value, column in columns.items())
-    # A query that can have no rows is written all the same.
-    compiler = rows.query.get_compiler(connection=connection, elide_empty=False)
+    table = f"SELECT {', '.join(written)} FROM ({query_text(rows)}) AS rows ({', '.join(columns)})"
     with connection.cursor() as cursor:
-        # COPY takes no parameters, so the driver writes them into the query.
-        query = cursor.mogrify(*compiler.as_sql()).decode()
-        table = f"SELECT {', '.join(written)} FROM ({query}) AS rows ({', '.join(columns)})"
         copy = f"COPY ({table}) TO STDOUT (FORMAT csv)"
-        return folder.lines(name, release_tables.header(name), lambda lines: cursor.copy_expert(copy, lines))
+        return folder.lines(name, [release_tables.header(name)], lambda lines: cursor.copy_expert(copy, lines))

@@ -3,44 +3,32 @@
 All functions run inside `snapshot`, so that the files agree with each other whatever happens meanwhile.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, TextIO
+from typing import Any
 
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Subquery, TextField, Value, When
 from django.db.models.functions import Cast, Coalesce, Concat
 
-from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.schema import cells
 from adjudication.schema import release_format as form
-from adjudication.selectors import rulings_in_force
-from adjudication.verifier.derived import (
-    COCO_TAIL,
-    TASKER_DATA_HEADINGS,
-    Annotations,
-    CountedResponse,
-    ReleasedPicture,
-    coco_head,
-    tasker_data_row,
-)
 from contest.core.breaks import all_breaks, mistakes_outside
 from contest.core.models import Attack, Break, Release
 from contest.core.week_pictures import images_of_week, in_week_release
 from contest.releases.files import ReleaseFolder
 from contest.releases.table_files import Row, by_bytes, stream, write_table
-from labeling.enums import Label, PanelState
-from labeling.geometry import Box
-from labeling.models import Image, PanelPlace, Report, Response, VoidedResponse
+from labeling.enums import PanelState
+from labeling.models import Image, PanelPlace, Report, Response
 from policy.calendar import Week
 from scoring.enums import DefenseAnswer
 from scoring.models import Defense, Prediction, RunItem
 from scoring.selectors import DEFENSE_FAULT, official_predictions, places_in_force
 
 
-def _published_responses(week: Week) -> QuerySet[Response]:
+def published_responses(week: Week) -> QuerySet[Response]:
     """Every response of the week but those that somebody still to answer could read: on panels with room (R8), unless
     an organizer kept the picture out, and on gold pictures in use (R6). What was published before others joined a panel
     (R19) is never taken back."""
@@ -61,19 +49,26 @@ def _released_before_more_taskers(week: Week) -> Q:
     return Q(Exists(told), Exists(ruled_upon)) | surplus
 
 
-def write_table_files(folder: ReleaseFolder, week: Week) -> dict[str, int]:
-    """Write the tables about pictures and defenses. Returns table -> number of rows, for the manifest."""
+def write_pictures_and_responses(folder: ReleaseFolder, week: Week) -> dict[str, int]:
+    """Write these tables, and `responses.parquet`. Returns table -> number of rows, for the manifest."""
     return {
         form.IMAGES: write_table(folder, form.IMAGES, _image_rows(week)),
         form.RESPONSES: _write_responses(folder, week),
-        form.RULINGS: write_table(folder, form.RULINGS, _ruling_rows(week)),
-        form.PREDICTIONS: write_table(folder, form.PREDICTIONS, _prediction_rows(week)),
-        form.FAULTS: write_table(folder, form.FAULTS, _fault_rows(week)),
-        form.BREAKS: write_table(folder, form.BREAKS, _break_rows(week)),
-        form.UNPROVED: write_table(folder, form.UNPROVED, _unproved_rows(week)),
-        form.MISTAKES: write_table(folder, form.MISTAKES, _mistake_rows(week)),
-        form.DEFENSES: write_table(folder, form.DEFENSES, _defense_rows()),
     }
+
+
+def write_outcomes(folder: ReleaseFolder, week: Week) -> dict[str, int]:
+    """Write what became of the pictures, and the defenses. Returns table -> number of rows, for the manifest."""
+    rows = {
+        form.RULINGS: _ruling_rows(week),
+        form.PREDICTIONS: _prediction_rows(week),
+        form.FAULTS: _fault_rows(week),
+        form.BREAKS: _break_rows(week),
+        form.UNPROVED: _unproved_rows(week),
+        form.MISTAKES: _mistake_rows(week),
+        form.DEFENSES: _defense_rows(),
+    }
+    return {name: write_table(folder, name, found) for name, found in rows.items()}
 
 
 def pixel_hashes_of(week: Week) -> Iterator[str]:
@@ -114,7 +109,7 @@ _COUNTED = Q(place__isnull=False, voided__isnull=True)
 
 
 def _response_rows(week: Week) -> QuerySet[Response, Row]:
-    return _published_responses(week).order_by("pk").annotate(counted=_COUNTED).values_list(*_RESPONSE)
+    return published_responses(week).order_by("pk").annotate(counted=_COUNTED).values_list(*_RESPONSE)
 
 
 def _write_responses(folder: ReleaseFolder, week: Week) -> int:
@@ -243,62 +238,3 @@ def _defense_rows() -> QuerySet[Defense, Row]:
     )  # fmt: skip
     rows = Defense.objects.filter(published_at__isnull=False).order_by(by_bytes("public_id"))
     return rows.values_list(*columns)
-
-
-def write_derived_files(folder: ReleaseFolder, week: Week) -> dict[str, int]:
-    """Write `annotations.coco.json` and `tasker_data.csv` in one pass. Returns the number of rows of the latter."""
-    annotations = Annotations()
-    with folder.text(form.COCO) as coco:
-        coco.writelines(coco_head(week.name, form.RULE_BOOK_VERSION, _valid_pictures(week)))
-        number = folder.table(form.TASKER_DATA, TASKER_DATA_HEADINGS, _derived_rows(week, annotations, coco))
-        coco.write(COCO_TAIL)
-    return {form.TASKER_DATA: number}
-
-
-def _derived_rows(week: Week, annotations: Annotations, coco: TextIO) -> Iterator[Sequence[str]]:
-    for picture, counted in _pictures_with_responses(week):
-        coco.write(annotations.of(picture, counted))
-        row = tasker_data_row(picture, counted)
-        if row is not None:
-            yield row
-
-
-def _valid_pictures(week: Week) -> Iterator[ReleasedPicture]:
-    valid = rulings_in_force().filter(verdict=Verdict.VALID, image=OuterRef("pk"))
-    rows = images_of_week(week).filter(Exists(valid)).order_by(by_bytes("public_id"))
-    columns = ("public_id", "pixels_sha256", "width", "height")
-    return (ReleasedPicture(*row) for row in stream(rows.values_list(*columns)))
-
-
-def _pictures(week: Week) -> Iterator[tuple[int, ReleasedPicture]]:
-    """Yield (row number, picture) by image id."""
-    newest = Ruling.objects.filter(image=OuterRef("pk")).order_by("-number")
-    ruled = {column: Subquery(newest.values(column)[:1]) for column in ("label", "response_ids")}
-    columns = ("pk", "public_id", "pixels_sha256", "width", "height", *ruled)
-    rows = images_of_week(week).annotate(**ruled).order_by(by_bytes("public_id")).values_list(*columns)
-    for pk, name, sha, width, height, label, ids in stream(rows):
-        counted = None if ids is None else frozenset(ids)
-        yield pk, ReleasedPicture(name, sha, width, height, Label(label) if label else None, counted)
-
-
-def _pictures_with_responses(week: Week) -> Iterator[tuple[ReleasedPicture, list[CountedResponse]]]:
-    """Yield every picture with its counted responses, by image id and response id."""
-    columns = ("image_id", "pk", "panel__number", "tasker__public_id", "contains_bird", "contains_bicycle")
-    voided = VoidedResponse.objects.filter(response=OuterRef("pk"))
-    rows = _published_responses(week).filter(~Exists(voided), place__isnull=False)
-    rows = rows.order_by(by_bytes("image__public_id"), "pk")
-    responses = groupby(stream(rows.values_list(*columns, *_BOX, *_STATEMENTS, "outline")), key=itemgetter(0))
-    image, group = next(responses, (None, iter(())))
-    for pk, picture in _pictures(week):
-        # Both come in the same order, so the next responses are this picture's or a later one's.
-        if pk != image:
-            yield picture, []
-            continue
-        yield picture, [_counted_response(row) for row in group]
-        image, group = next(responses, (None, iter(())))
-
-
-def _counted_response(row: Row) -> CountedResponse:
-    _, pk, panel, tasker, bird, bicycle, xmin, ymin, xmax, ymax, complete, unoccluded, real, outline = row
-    box = Box(xmin, ymin, xmax, ymax) if outline else None
-    return CountedResponse(pk, panel, tasker, bird, bicycle, box, complete, unoccluded, real, outline)

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from django.db import connection
 
 from adjudication.schema import release_format as form
-from contest.releases import services, table_files
+from contest.releases import derived_files, services, table_files
+from contest.releases.files import ReleaseFolder
 from labeling.models import Image
 from labeling.voiding import responses_void
 from policy.calendar import week_named
@@ -36,6 +38,27 @@ def test_postgresql_writes_every_table_as_python_does(
         folders.append(services.release_week(WEEK, out=out, now=cast.AFTER, incomplete=True).folder)
     copied, written = ({file.name: file.read_bytes() for file in each.iterdir() if file.is_file()} for each in folders)
     assert written == copied
+
+
+@pytest.mark.postgres("it writes the rows itself")
+def test_postgresql_writes_tasker_data_as_python_does(db: None, tmp_path: Path) -> None:
+    contest = cast.a_week()
+    responses_void(tasker=contest.taskers[0], since=None, reason="careless", by=None, now=cast.MONDAY)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")  # answers are never changed otherwise
+        # Whole pixels, tenths and hundredths, and a width of each kind.
+        cursor.execute(
+            "UPDATE labeling_response SET box_xmin = id, box_xmax = 1000 + 3 * id, box_ymin = 10 * id, "
+            "box_ymax = 100 * id + 1000 WHERE outline <> ''"
+        )
+        cursor.execute("SET LOCAL session_replication_role = DEFAULT")
+    written = []
+    for write in (derived_files._copy_tasker_data, derived_files._write_tasker_data):
+        (out := tmp_path / write.__name__).mkdir()
+        folder = ReleaseFolder(out)
+        written.append((write(folder, WEEK), folder.hashes, (out / form.TASKER_DATA).read_text()))
+    assert written[0] == written[1]
+    assert written[0][0] >= 8, "rows of three"
 
 
 @pytest.mark.parametrize(
