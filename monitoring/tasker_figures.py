@@ -13,8 +13,9 @@ from zoneinfo import ZoneInfo
 from django.db.models import QuerySet
 
 from labeling.enums import Answer
-from labeling.models import Image, Response
+from labeling.models import Image, Panel, Response
 from monitoring.answer_rows import (
+    COMPLETE,
     AnswerRow,
     PanelComparison,
     answer_rows,
@@ -29,6 +30,8 @@ Key = TypeVar("Key", bound=Hashable)
 # From the least to the most, which is what makes alpha of questions 1 and 2 ordinal.
 _ORDER = (Answer.DEFINITELY_NO, Answer.UNSURE_NO, Answer.UNSURE_YES, Answer.DEFINITELY_YES)
 _STATEMENTS = QUESTIONS[2:]
+# What a page looks at, the newest of a period: more of them change no figure that anybody could read off.
+MOST_ANSWERS = MOST_PANELS = 5_000
 
 
 def today_in(now: datetime, zone: str) -> date:
@@ -170,9 +173,10 @@ def statistics_of_periods(spans: Iterable[Mapping[int, PeriodStatistics]]) -> di
 
 
 def statistics_by_day(period: Period, tasker_id: int, zone: str) -> dict[date, PeriodStatistics]:
-    """Return one tasker's figures for each calendar day in the IANA zone with an answer, oldest first."""
+    """Return one tasker's figures for each calendar day in the IANA zone with an answer, oldest first, from the newest
+    MOST_ANSWERS."""
     there = ZoneInfo(zone)
-    mine = period.responses().filter(tasker=tasker_id)
+    mine = period.responses().filter(tasker=tasker_id).order_by("-submitted_at", "-pk")[:MOST_ANSWERS]
     return dict(sorted(_figures(period, mine, lambda row: row.at.astimezone(there).date()).items()))
 
 
@@ -224,15 +228,28 @@ class Agreement:
 
 
 def agreement_of_period(period: Period) -> tuple[Agreement, ...]:
-    """Return alpha per question over the panels completed in the period; ordinal for questions 1 and 2."""
-    rows = counted_on_complete_panels().filter(panel__full_at__gte=period.begin, panel__full_at__lt=period.end)
+    """Return alpha per question over the panels completed in the period, the newest MOST_PANELS of them; ordinal for
+    questions 1 and 2."""
+    rows = counted_on_complete_panels().filter(panel__in=_newest_panels(period))
     panels = defaultdict(list)
-    for panel, tasker, *said in rows.values_list("panel_id", "tasker_id", *QUESTIONS).iterator(chunk_size=2_000):
+    for panel, tasker, *said in rows.values_list("panel_id", "tasker_id", *QUESTIONS):
         panels[panel].append((tasker, said))
     return tuple(
         _agreement(question, ([(tasker, said[at]) for tasker, said in members] for members in panels.values()))
         for at, question in enumerate(QUESTIONS)
     )
+
+
+def _newest_panels(period: Period) -> list[int]:
+    """Return the panels completed in the period, newest first."""
+    within = Panel.objects.filter(full_at__gte=period.begin, full_at__lt=period.end)
+    # State by state: each has an index by that time.
+    found = [
+        row
+        for state in COMPLETE
+        for row in within.filter(state=state).order_by("-full_at", "-pk").values_list("full_at", "pk")[:MOST_PANELS]
+    ]
+    return [pk for _, pk in sorted(found, reverse=True)[:MOST_PANELS]]
 
 
 def _agreement(question: str, units: Iterable[list[tuple[int, object]]]) -> Agreement:

@@ -22,7 +22,14 @@ from monitoring import links
 from monitoring.access import reviewer_of, tasker_named
 from monitoring.pages.tasker_forms import ACTIONS, EndLinkForm, SinceForm, TaskerFilter, VoidForm, begin_of
 from monitoring.selectors import link_numbered, newest_answers
-from monitoring.tasker_figures import Period, agreement_of_period, statistics_by_day, today_in
+from monitoring.tasker_figures import (
+    MOST_ANSWERS,
+    MOST_PANELS,
+    Period,
+    agreement_of_period,
+    statistics_by_day,
+    today_in,
+)
 from monitoring.tasker_rows import (
     COLUMNS,
     TaskerRow,
@@ -78,6 +85,9 @@ def tasker_detail(request: HttpRequest, organizer: User, public_id: str) -> Http
         "entries": timeline(tasker),
         "links": [link for link in links_of(tasker) if link.ended_at is None],
         "days": days,
+        "most_answers": MOST_ANSWERS,
+        "all_counted": sum(len(figures.milliseconds) for figures in days.values()) < MOST_ANSWERS,
+        "most_panels": MOST_PANELS,
         "charts": drawings(days),
         "agreements": [(each, _influence(each.influences, tasker)) for each in agreement_of_period(period)],
         "latest": _latest(tasker, now),

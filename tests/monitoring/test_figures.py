@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labeling import voiding
-from labeling.models import Tasker
+from labeling.models import Panel, Tasker
 from labeling.outlines import drawn_outline, iou_percent
-from monitoring import statistics
+from monitoring import statistics, tasker_figures
 from monitoring.overlap import mean_overlaps
 from monitoring.tasker_figures import (
     Period,
@@ -132,6 +132,21 @@ def test_alpha_of_a_period(tara: Tasker, otto: Tasker, uma: Tasker, period: Peri
     assert bird.alpha == pytest.approx(1 - 5 * (4 / 2) / (2 * 4 * 2))
     assert (bicycle.alpha, complete.alpha) == (bird.alpha, None)
     assert (bird.influences[0].tasker_id, bird.influences[0].without) == (uma.pk, 1.0)
+
+
+def test_the_newest_are_counted_where_there_are_many(
+    tara: Tasker, otto: Tasker, uma: Tasker, period: Period, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasker_figures, "MOST_PANELS", 1)
+    monkeypatch.setattr(tasker_figures, "MOST_ANSWERS", 2)
+    full_panel([tara, otto, uma], [BIRD, BIRD, BICYCLE])
+    full_panel([tara, otto, uma], [BIRD, BICYCLE, BICYCLE])
+    newest = full_panel([tara, otto, uma], [BIRD, BIRD, BIRD])
+    Panel.objects.filter(pk=newest.pk).update(full_at=newest.full_at + timedelta(minutes=1))
+    bird = agreement_of_period(period)[0]
+    assert (bird.units, bird.values, bird.alpha) == (1, 3, None), "of one panel, with one answer"
+    (day,) = statistics_by_day(period, tara.pk, "UTC").values()
+    assert (day.answers, day.agreement["contains_bird"].whole) == (2, 4)
 
 
 def test_many_answers_cost_as_many_statements_as_few(tara: Tasker, otto: Tasker, uma: Tasker, period: Period) -> None:
