@@ -100,7 +100,8 @@ def _with_responses(
 
 def _picture(row: Row) -> ReleasedPicture:
     _, name, sha, width, height, label, ids = row
-    return ReleasedPicture(name, sha, width, height, Label(label) if label else None, ids and frozenset(ids))
+    counted = None if ids is None else frozenset(ids)
+    return ReleasedPicture(name, sha, width, height, Label(label) if label else None, counted)
 
 
 def _counted_response(row: Row) -> CountedResponse:
