@@ -87,9 +87,14 @@ def answer_rows(responses: QuerySet[Response]) -> Iterator[AnswerRow]:
         )
 
 
+def counted_responses() -> QuerySet[Response]:
+    """Return what a ruling counts, or will."""
+    return Response.objects.filter(place__isnull=False, voided__isnull=True)
+
+
 def counted_on_complete_panels() -> QuerySet[Response]:
     """Return what agreement is measured on: counted answers of panels that have every answer."""
-    return Response.objects.filter(place__isnull=False, voided__isnull=True, panel__state__in=COMPLETE)
+    return counted_responses().filter(panel__state__in=COMPLETE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from monitoring.answer_rows import (
     by_panel,
     company_of,
     counted_on_complete_panels,
+    counted_responses,
 )
 from monitoring.rules import FAST_MILLISECONDS, QUESTIONS
 from monitoring.statistics import Pattern, alpha_of_patterns, mean, median, pattern_of, wilson
@@ -230,7 +231,7 @@ class Agreement:
 def agreement_of_period(period: Period) -> tuple[Agreement, ...]:
     """Return alpha per question over the panels completed in the period, the newest MOST_PANELS of them; ordinal for
     questions 1 and 2."""
-    rows = counted_on_complete_panels().filter(panel__in=_newest_panels(period))
+    rows = counted_responses().filter(panel__in=_newest_panels(period))
     panels = defaultdict(list)
     for panel, tasker, *said in rows.values_list("panel_id", "tasker_id", *QUESTIONS):
         panels[panel].append((tasker, said))
@@ -241,7 +242,7 @@ def agreement_of_period(period: Period) -> tuple[Agreement, ...]:
 
 
 def _newest_panels(period: Period) -> list[int]:
-    """Return the panels completed in the period, newest first."""
+    """Return the complete panels, of those that became so in the period, newest first."""
     within = Panel.objects.filter(full_at__gte=period.begin, full_at__lt=period.end)
     # State by state: each has an index by that time.
     found = [

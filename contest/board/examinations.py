@@ -38,10 +38,11 @@ def may_examine(member: User, defense: Defense, *, now: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ExaminationQueue:
-    """What of the sweep is left: for this member, `in_cases` what waits for a case that they may know of, and
-    `by_others` the rest: this one confirmed it, or steps aside from what it waits for."""
+    """What of the sweep is left: for this member (`number` of pictures), `in_cases` what waits for a case that they may
+    know of, and `by_others` the rest: this one confirmed it, or steps aside from what it waits for."""
 
     mine: QuerySet[Image]
+    number: int
     by_others: int
     in_cases: int
 
@@ -55,7 +56,8 @@ def queue_of(defense: Defense, member: User, *, now: datetime) -> ExaminationQue
     theirs = Attack.objects.filter(public_attack_condition(now=now), team__in=teams_stepped_aside_for(member, now=now))
     confirmed = confirmations_in_force(defense).filter(confirmed_by=member).values("image")
     mine = free.exclude(pk__in=theirs.values("image")).exclude(pk__in=confirmed).order_by("received_at", "pk")
-    return ExaminationQueue(mine, left.count() - mine.count() - in_cases, in_cases)
+    number = mine.count()
+    return ExaminationQueue(mine, number, left.count() - number - in_cases, in_cases)
 
 
 def members_for(image: Image, defense: Defense) -> int:

@@ -91,11 +91,11 @@ def _at(defense: Defense, place: int) -> str:
 def _page(request: HttpRequest, defense: Defense, member: User, form: ExaminationForm) -> HttpResponse:
     now = domain_now()
     queue = queue_of(defense, member, now=now)
-    left = queue.mine.count()
+    left = queue.number
     given = (request.POST if form.is_bound else request.GET).get("at", "")
     # Behind the last one it begins again: what was passed over is still to be looked at.
     place = (whole_number(given, digits=6) or 0) % left if left else 0
-    image = queue.mine[place : place + 1].first()
+    pictures = list(queue.mine[place : place + 2])
     context: dict[str, Any] = {
         "defense": defense,
         "share": examined_share(defense, now=now),
@@ -105,11 +105,10 @@ def _page(request: HttpRequest, defense: Defense, member: User, form: Examinatio
         "needed": policy_in_force(now).policy.examination_members,
         "form": form,
     }
-    if image is not None:
-        context |= _picture(image, defense, now)
+    if pictures:
+        context |= _picture(pictures[0], defense, now)
         context |= {"after": _at(defense, place + 1), "before": _at(defense, (place - 1) % left)}
-        following = queue.mine[place + 1 : place + 2].first()
-        context["ahead"] = picture_url(following, now=now) if following is not None else ""
+        context["ahead"] = picture_url(pictures[1], now=now) if pictures[1:] else ""
     return render(request, "awards/examination.html", context | money_context(now), status=form.status)
 
 
