@@ -242,7 +242,7 @@ def agreement_of_period(period: Period) -> tuple[Agreement, ...]:
 
 
 def _newest_panels(period: Period) -> list[int]:
-    """Return the complete panels, of those that became so in the period, newest first."""
+    """Return the newest panels that were completed in the period."""
     within = Panel.objects.filter(full_at__gte=period.begin, full_at__lt=period.end)
     # State by state: each has an index by that time.
     found = [
