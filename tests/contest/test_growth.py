@@ -36,6 +36,7 @@ CASES = 100
 # Pages that do grow, by what of them does: the names of their URLs. Whoever mends one takes it out.
 GROWING = {
     "the statistics of taskers, over each of their answers": {"organizer-taskers", "tasker-settled"},
+    "5,000 panels: all answers in one scan at the smaller size, by their index at the larger": {"watching"},
     "each ruling of the appeal window, which the database tries": {"appeals", "team-defense"},
     "what is counted of a team": {"team-public"},
     "the checklist of an award, over the attacks on the stake": {"award"},
