@@ -31,7 +31,7 @@ Key = TypeVar("Key", bound=Hashable)
 # From the least to the most, which is what makes alpha of questions 1 and 2 ordinal.
 _ORDER = (Answer.DEFINITELY_NO, Answer.UNSURE_NO, Answer.UNSURE_YES, Answer.DEFINITELY_YES)
 _STATEMENTS = QUESTIONS[2:]
-# What a page looks at, the newest of a period: more of them change no figure that anybody could read off.
+# A page looks at the newest of a period, so that it takes no longer the more there are.
 MOST_ANSWERS = MOST_PANELS = 5_000
 
 

@@ -103,7 +103,7 @@ def write_week(workplace: Path, week: Week, view: Snapshot, packer: Executor, pr
     (path / form.PICTURES).mkdir(parents=True)
     folder = ReleaseFolder(path, progress)
     counts: dict[str, int] = {}
-    # In this order they stand in the manifest, of which every byte counts.
+    # The manifest lists the counts in this order: another one would change its bytes.
     for rows in view.read(
         lambda: tables.write_pictures_and_responses(folder, week),
         lambda: tables.write_outcomes(folder, week),

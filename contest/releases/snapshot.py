@@ -64,7 +64,7 @@ def _reading_on_postgresql(name: str = "") -> Iterator[None]:
             cursor.execute("SET TRANSACTION SNAPSHOT %s", [name])
         # Every row is read to the end, so plans that are quick to the first rows are the wrong ones.
         cursor.execute("SET LOCAL cursor_tuple_fraction = 1.0")
-        # To compile a query of a week takes longer than what it saves.
+        # Compiling a query takes longer than it saves.
         cursor.execute("SET LOCAL jit = off")
         yield
 
