@@ -8,7 +8,8 @@ verdict for ever; the verifier that anybody can run calls this very module.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, TypeVar
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
 
 from adjudication.enums import Reason, Verdict
 from labeling.enums import Answer, Label
@@ -79,7 +80,12 @@ def adjudicate(opinions: Sequence[CountedOpinion], policy: VerdictPolicy, *, wid
     if not opinions:
         raise ValueError("a verdict needs at least one counted response")
     share = smallest_box_share(opinions, width=width, height=height)
-    reasons = tuple(reason for reason, applies in _OBJECTIONS if applies(opinions, policy, share))
+    small = share is not None and share < policy.min_box_fraction
+    answers = (
+        _Answers(each.bird, each.bicycle, each.box is not None, each.complete, each.unoccluded, each.real)
+        for each in opinions
+    )
+    reasons = _reasons(tuple(answers), policy, small)
     if reasons:
         return Decision(Verdict.REJECTED, reasons=reasons, smallest_box=share)
     return Decision(Verdict.VALID, label=_class_of(opinions[0]), smallest_box=share)
@@ -105,56 +111,73 @@ def _class_of(opinion: CountedOpinion) -> Label | None:
     return None
 
 
-_Opinions = Sequence[CountedOpinion]
+class _Answers(NamedTuple):
+    """What a counted response says, but for where its box is."""
+
+    bird: Answer
+    bicycle: Answer
+    outlined: bool
+    complete: bool | None
+    unoccluded: bool | None
+    real: bool | None
+
+
+@lru_cache(1 << 12)
+def _reasons(answers: "_Every", policy: VerdictPolicy, small: bool) -> tuple[Reason, ...]:
+    """Return each reason to reject; `small` says whether the smallest box is. Many pictures have the same answers."""
+    return tuple(reason for reason, applies in _OBJECTIONS if applies(answers, policy, small))
+
+
+_Every = Sequence[_Answers]
 _SURE = (Answer.DEFINITELY_YES, Answer.DEFINITELY_NO)
 
 
-def _asked_to_outline(opinions: _Opinions, policy: VerdictPolicy) -> list[CountedOpinion]:
-    return [each for each in opinions if class_to_outline(each.bird, each.bicycle, policy.outline_gate)]
+def _asked_to_outline(answers: _Every, policy: VerdictPolicy) -> list[_Answers]:
+    return [each for each in answers if class_to_outline(each.bird, each.bicycle, policy.outline_gate)]
 
 
-def _uncertain(opinions: _Opinions) -> bool:
-    return any(each.bird not in _SURE or each.bicycle not in _SURE for each in opinions)
+def _uncertain(answers: _Every) -> bool:
+    return any(each.bird not in _SURE or each.bicycle not in _SURE for each in answers)
 
 
-# Each reason, and whether it applies to all opinions together; the share is that of the smallest box. The order is part
-# of the rule (R15). With no objection every opinion names the same class, outlined, large enough, complete, unoccluded
-# and real, which is R13.
-_OBJECTIONS: tuple[tuple[Reason, Callable[[_Opinions, VerdictPolicy, Fraction | None], bool]], ...] = (
-    (Reason.UNCERTAIN, lambda opinions, policy, share: _uncertain(opinions)),
+# Each reason, and whether it applies to all answers together; `small` says whether the smallest box is. The order is
+# part of the rule (R15). With no objection each of them names the same class, outlined, large enough, complete,
+# unoccluded and real, which is R13.
+_OBJECTIONS: tuple[tuple[Reason, Callable[[_Every, VerdictPolicy, bool], bool]], ...] = (
+    (Reason.UNCERTAIN, lambda answers, policy, small: _uncertain(answers)),
     (
         Reason.BOTH_CLASSES,
-        lambda opinions, policy, share: any(Answer.DEFINITELY_NO not in (each.bird, each.bicycle) for each in opinions),
+        lambda answers, policy, small: any(Answer.DEFINITELY_NO not in (each.bird, each.bicycle) for each in answers),
     ),
     (
         Reason.NEITHER_CLASS,
-        lambda opinions, policy, share: any(each.bird is each.bicycle is Answer.DEFINITELY_NO for each in opinions),
+        lambda answers, policy, small: any(each.bird is each.bicycle is Answer.DEFINITELY_NO for each in answers),
     ),
     (
         Reason.TASKERS_DISAGREE,
-        lambda opinions, policy, share: (
-            not _uncertain(opinions) and len({(each.bird, each.bicycle) for each in opinions}) > 1
+        lambda answers, policy, small: (
+            not _uncertain(answers) and len({(each.bird, each.bicycle) for each in answers}) > 1
         ),
     ),
     (
         Reason.NO_OUTLINE,
-        lambda opinions, policy, share: any(each.box is None for each in _asked_to_outline(opinions, policy)),
+        lambda answers, policy, small: any(not each.outlined for each in _asked_to_outline(answers, policy)),
     ),
-    (Reason.TOO_SMALL, lambda opinions, policy, share: share is not None and share < policy.min_box_fraction),
+    (Reason.TOO_SMALL, lambda answers, policy, small: small),
     (
         Reason.DEPICTION,
-        lambda opinions, policy, share: any(each.real is not True for each in _asked_to_outline(opinions, policy)),
+        lambda answers, policy, small: any(each.real is not True for each in _asked_to_outline(answers, policy)),
     ),
     (
         Reason.OCCLUDED,
-        lambda opinions, policy, share: (
+        lambda answers, policy, small: (
             not policy.occlusion_allowed
-            and any(each.unoccluded is not True for each in _asked_to_outline(opinions, policy))
+            and any(each.unoccluded is not True for each in _asked_to_outline(answers, policy))
         ),
     ),
     (
         Reason.TRUNCATED,
-        lambda opinions, policy, share: any(each.complete is not True for each in _asked_to_outline(opinions, policy)),
+        lambda answers, policy, small: any(each.complete is not True for each in _asked_to_outline(answers, policy)),
     ),
 )
 
@@ -180,7 +203,7 @@ def adjudicate_dataset(
 
 
 def _first_dataset_objection(
-    opinions: _Opinions, share: Fraction | None, *, folder: Label, known_bad: bool
+    opinions: Sequence[CountedOpinion], share: Fraction | None, *, folder: Label, known_bad: bool
 ) -> Reason | None:
     if known_bad:
         return Reason.KNOWN_BAD

@@ -10,12 +10,8 @@ line. Exit status: 0 nothing differs, 1 something does, 2 the folder is no relea
 import json
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
-from functools import partial
-from itertools import chain
 from pathlib import Path
 
 from adjudication.report import report, report_json, verdict
@@ -37,20 +33,12 @@ from adjudication.verifier.breaks import (
     read_predictions,
 )
 from adjudication.verifier.chain import check_chain
-from adjudication.verifier.derived import (
-    COCO_TAIL,
-    TASKER_DATA_HEADINGS,
-    Annotations,
-    ReleasedPicture,
-    coco_head,
-    tasker_data_row,
-)
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.ledger_checks import check_ledger
 from adjudication.verifier.manifest_checks import check_manifest, check_waiting
-from adjudication.verifier.panels import Panels, counted_ids, read_panels
+from adjudication.verifier.panels import read_panels
 from adjudication.verifier.picture_checks import check_attacks, check_origins
-from adjudication.verifier.pictures import PictureCheck, check_images, picture_processes
+from adjudication.verifier.pictures import PictureCheck, Processes, check_images, processes_for
 from adjudication.verifier.policies import check_zones, read_policies
 from adjudication.verifier.release import Release, earlier_releases, sizes_of
 from adjudication.verifier.release_reader import (
@@ -58,8 +46,6 @@ from adjudication.verifier.release_reader import (
     NotARelease,
     check_files,
     check_name,
-    compare_text,
-    csv_text,
     read_manifest,
     read_table,
 )
@@ -69,7 +55,6 @@ from adjudication.verifier.rulings import check_rulings, read_responses
 from adjudication.verifier.run_checks import check_defenses, check_found, check_runs
 from adjudication.verifier.stake_checks import check_stakes
 from adjudication.verifier.terminal import printable, show
-from labeling.enums import Label
 
 NOTHING_DIFFERS, DIFFERENT, NO_RELEASE = 0, 1, 2
 EXIT_STATUS = "Exit status: 0 nothing differs, 1 something differs, 2 nothing could be checked."
@@ -85,12 +70,11 @@ def verify(
 ) -> Findings:
     """Check the release in `folder`; raises NotARelease. `pictures=False` leaves the picture files unread."""
     findings, folder = Findings(), folder.resolve()
-    with picture_processes(folder) if pictures else nullcontext() as processes:
+    with processes_for(folder) if pictures else nullcontext() as processes:
         manifest = read_manifest(folder, findings)
         findings.figures.append(printable(f"{manifest.name}: SHA-256 of the manifest {manifest.sha256}"))
-        look = partial(PictureCheck, folder, manifest, processes=processes) if pictures else None
         try:
-            _check(folder, manifest, previous, look, processes, findings, progress)
+            _check(folder, manifest, previous, pictures, processes, findings, progress)
         except NotARelease:
             raise  # this release, or the one that `previous` names, cannot be read
         except Exception as error:
@@ -103,8 +87,8 @@ def _check(
     folder: Path,
     manifest: Manifest,
     previous: Path | None,
-    look: Callable[[Sequence[Row]], PictureCheck] | None,
-    processes: Executor | None,
+    pictures: bool,
+    processes: Processes | None,
     findings: Findings,
     progress: Progress,
 ) -> None:
@@ -115,7 +99,8 @@ def _check(
     memory, tables = RowMemory(), {}
     names = release_tables.tables_of(manifest.revision)
     tables[form.IMAGES] = read_table(folder, form.IMAGES, findings, revision=manifest.revision, memory=memory)
-    pictures = look(tables[form.IMAGES]) if look is not None else None
+    looked = PictureCheck(folder, manifest, tables[form.IMAGES], processes) if pictures else None
+    manifest.files.clear()  # the longest list of all is not needed again
     for number, name in enumerate(names, start=1):
         if name not in tables:
             tables[name] = read_table(folder, name, findings, revision=manifest.revision, memory=memory)
@@ -126,25 +111,25 @@ def _check(
         findings.note(f"chain: {earlier.left_out} and those before it are not compared: they take too much memory")
     policies = read_policies(manifest, [each.manifest for each in earlier.releases], findings)
     release = Release(folder, manifest, tables, earlier, policies)
-    answers = begin_answers(release, processes)
+    answers = begin_answers(release, processes.tables if processes is not None else None)
     check_images(tables[form.IMAGES], manifest, findings)
     check_bounds(release, findings)
     _check_rows(release, answers, findings)
     if form.AUDIT in tables:
         check_audit(release, findings)
         check_publications(release, findings)
-    if pictures is not None:
-        pictures.finish(findings, progress)
+    if looked is not None:
+        looked.finish(findings, progress)
     _note_what_waits(manifest, findings)
 
 
-def _check_rows(release: Release, answers: Callable[[], Findings], findings: Findings) -> None:
+def _check_rows(release: Release, answers: Callable[[], tuple[Findings, int]], findings: Findings) -> None:
     manifest, tables, policies = release.manifest, release.tables, release.policies.named
     images, defenses = release.by(form.IMAGES, "image_id"), release.by(form.DEFENSES, "defense_id")
-    panels = read_responses(tables[form.RESPONSES], release.sizes, findings)
+    sizes = sizes_of(tables[form.IMAGES])
+    panels = read_responses(tables[form.RESPONSES], sizes, findings)
     read_panels(release.rows(form.PANELS), manifest, panels)
-    newest = check_rulings(tables[form.RULINGS], release.sizes, panels, policies, manifest, findings)
-    findings.extend(answers())
+    newest = check_rulings(tables[form.RULINGS], sizes, panels, policies, manifest, findings)
     predictions = read_predictions(tables[form.PREDICTIONS], images, defenses, findings)
     faults = read_faults(tables[form.FAULTS], images, defenses, predictions, findings)
     check_complete(release, predictions, faults, findings)
@@ -165,75 +150,9 @@ def _check_rows(release: Release, answers: Callable[[], Findings], findings: Fin
         check_ledger(release, findings)
     if form.CASES in tables:
         check_board(release, findings)
-    pictures = _Pictures(images, newest, panels)
-    rows = _Counted(pictures.tasker_data())
-    compare_text(release.folder, form.TASKER_DATA, csv_text(chain(TASKER_DATA_HEADINGS, rows)), findings)
-    compare_text(release.folder, form.COCO, pictures.coco(manifest), findings)
-    _check_counts(manifest, tables, rows.total(), findings)
-
-
-def derived_files(folder: Path) -> dict[str, str]:
-    """Return what `tasker_data.csv` and the annotations of a release have to be, by name; raises NotARelease."""
-    manifest = read_manifest(folder)
-    images, responses, rulings = (
-        read_table(folder, name, Findings(), revision=manifest.revision)
-        for name in (form.IMAGES, form.RESPONSES, form.RULINGS)
-    )
-    by_image = {row["image_id"]: row for row in images}
-    newest = {row["image_id"]: row for row in rulings}
-    panels = read_responses(responses, sizes_of(images), Findings())
-    pictures = _Pictures(by_image, newest, panels)
-    return {
-        form.TASKER_DATA: "".join(csv_text(chain(TASKER_DATA_HEADINGS, pictures.tasker_data()))),
-        form.COCO: "".join(pictures.coco(manifest)),
-    }
-
-
-@dataclass(frozen=True)
-class _Pictures:
-    """What `tasker_data.csv` and the annotations are written from again: images, the rulings that hold, answers."""
-
-    images: Mapping[str, Row]
-    newest: Mapping[str, Row]
-    panels: Panels
-
-    def tasker_data(self) -> Iterator[list[str]]:
-        """Yield the rows of `tasker_data.csv` below its headings."""
-        for image_id in self.images:
-            row = tasker_data_row(self._picture(image_id), self.panels.of(image_id))
-            if row is not None:
-                yield row
-
-    def coco(self, manifest: Manifest) -> Iterator[str]:
-        """Yield the text of the annotations in pieces: it may be long."""
-        valid = [image_id for image_id in self.images if image_id in self.newest and self.newest[image_id]["label"]]
-        yield from coco_head(manifest.values["week"], manifest.rule_book, map(self._picture, valid))
-        annotations = Annotations()
-        for image_id in valid:
-            yield annotations.of(self._picture(image_id), self.panels.of(image_id))
-        yield COCO_TAIL
-
-    def _picture(self, image_id: str) -> ReleasedPicture:
-        row, ruling = self.images[image_id], self.newest.get(image_id)
-        label = Label(ruling["label"]) if ruling and ruling["label"] else None
-        counted = frozenset(counted_ids(ruling, self.panels)) if ruling else None
-        return ReleasedPicture(image_id, row["sha256_pixels"], int(row["width"]), int(row["height"]), label, counted)
-
-
-class _Counted(Iterator[list[str]]):
-    """Rows, and how many they are."""
-
-    def __init__(self, rows: Iterator[list[str]]) -> None:
-        self._rows, self._number = rows, 0
-
-    def __next__(self) -> list[str]:
-        row = next(self._rows)
-        self._number += 1
-        return row
-
-    def total(self) -> int:
-        """Return how many rows there are, those too that nobody took."""
-        return self._number + sum(1 for _ in self._rows)
+    found, tasker_rows = answers()
+    findings.extend(found)
+    _check_counts(manifest, tables, tasker_rows, findings)
 
 
 def _check_counts(

@@ -68,7 +68,7 @@ RESPONSES = Table(
     1,
     {
         "response_id": bound(NUMBER, "R16", Once(), words="rulings name those they count"),
-        "image_id": bound(IMAGE_ID, "R8", _OF_IMAGE, words="with its panel"),
+        "image_id": bound(IMAGE_ID, "R8", words="a picture of the release, with its panel"),
         "panel": bound(NUMBER, "R7", words="a panel of the picture in `panels.csv`; rulings count those of their own"),
         "tasker_id": bound(TASKER_ID, "R8", words="no tasker answers twice on a picture"),
         "submitted_at": bound(

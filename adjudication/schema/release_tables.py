@@ -93,7 +93,10 @@ def row_name(file: str, row: Mapping[str, str]) -> str:
 
 def order_of(file: str, row: Mapping[str, str]) -> tuple[Any, ...]:
     """Return what rows are sorted by: numbers as numbers, other texts by their letters."""
-    return tuple(int(row[name]) if name in _NUMERIC else row[name] for name in DECLARED[file].key)
+    return tuple([int(row[name]) if numeric else row[name] for name, numeric in _ORDER[file]])
+
+
+_ORDER = {file: [(name, name in _NUMERIC) for name in table.key] for file, table in DECLARED.items()}
 
 
 def rule_of(file: str, column: str = "") -> str:

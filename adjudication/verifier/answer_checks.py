@@ -1,33 +1,43 @@
-"""Checks the times of panels and answers, and which questions were asked (R7, R8, R10-R12, R19).
+"""Checks the times of panels and answers, which questions were asked, and the files that are derived from the answers
+(R7, R8, R10-R12, R19, R39).
 
 Pure: standard library only.
 """
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import lru_cache, partial
+from itertools import chain
+from pathlib import Path
+from sys import intern
 
 from adjudication.enums import CaseOutcome, DecidedBy
 from adjudication.schema import release_format as form
+from adjudication.verifier import derived
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import is_before
-from adjudication.verifier.panels import PanelKey, panel_key
+from adjudication.verifier.panels import BOX, PanelKey, Panels, counted_ids, panel_key
 from adjudication.verifier.release import EarlierReleases, Release
-from adjudication.verifier.rows import Row, RowIndex
-from labeling.enums import Answer, PanelState
+from adjudication.verifier.release_reader import Manifest, compare_text, csv_text
+from adjudication.verifier.rows import Row, RowIndex, Times
+from labeling.enums import Answer, Label, PanelState
 from labeling.outline_gate import class_to_outline
 from policy.enums import OutlineGate
 
 # What is read here of a release: no more is handed to another process.
-_TABLES = (form.RESPONSES, form.PANELS, form.RULINGS, form.CASES)
+_TABLES = (form.IMAGES, form.RESPONSES, form.PANELS, form.RULINGS, form.CASES)
 _STATEMENTS = ("complete", "unoccluded", "real")
+_ANSWER = ("response_id", "image_id", "panel", "submitted_at", "counted", "void_reason", "outline", *BOX)
+_QUESTIONS = ("contains_bird", "contains_bicycle", "outline", *_STATEMENTS)
+_RULING = ("image_id", "panel", "decided_at", "decided_by", "policy_version", "explanation")
 _WITH_ALL = (PanelState.FULL, PanelState.SETTLED)
 
 
-def begin_answers(release: Release, processes: Executor | None) -> Callable[[], Findings]:
-    """Begin to check the answers in another process where there is one; returns what waits for the findings."""
+def begin_answers(release: Release, processes: Executor | None) -> Callable[[], tuple[Findings, int]]:
+    """Begin to check the answers in another process where there is one; returns what waits for the result."""
     if processes is None:
         return partial(check_answers, release)
     manifest, none = release.manifest.without_files(), EarlierReleases((), whole=False)
@@ -35,45 +45,65 @@ def begin_answers(release: Release, processes: Executor | None) -> Callable[[], 
     return processes.submit(check_answers, Release(release.folder, manifest, tables, none, release.policies)).result
 
 
-def check_answers(release: Release) -> Findings:
-    """Check each answer against its panel and against the questions that were asked."""
-    findings = Findings()
-    rows = release.rows(form.PANELS)
-    panels = RowIndex(rows, {panel_key(row["image_id"], int(row["panel"])): at for at, row in enumerate(rows)})
+class _Panels:
+    """The panels by their numbers: when each was dealt and full, and what of it was `counted`: 0 no answer, 1 none that
+    came when it was full, 2 one that did."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.numbers: dict[PanelKey, int] = {}
+        self.dealt_at, self.full_at, self.counted = Times(), Times(), bytearray(len(rows))
+        for number, row in enumerate(rows):
+            image_id, panel, dealt_at, full_at = row.cells(("image_id", "panel", "dealt_at", "full_at"))
+            self.numbers[panel_key(image_id, int(panel))] = number
+            self.dealt_at.append(dealt_at)
+            self.full_at.append(full_at)
+
+
+def check_answers(release: Release) -> tuple[Findings, int]:
+    """Check each answer against its panel and against the questions that were asked, and the files that are derived
+    from all of them. Whether a box follows from its outline, `rulings` checks: here it is the recorded one. Returns
+    what was found, and how many pictures have a row of `tasker_data.csv`."""
+    findings, responses = Findings(), release.rows(form.RESPONSES)
+    panels, counted = _Panels(release.rows(form.PANELS)), Panels(responses)
+    ids, times = array("Q"), Times()
     gates = frozenset(each.policy.outline_gate for each in release.policies.named.values())
-    # panel of each counted answer -> whether one of them came when the panel was full
-    full: dict[PanelKey, bool] = {}
-    ids = array("Q")
-    for row in release.rows(form.RESPONSES):
-        ids.append(int(row["response_id"]))
-        counted = row["counted"] == "true"
-        if counted and row["void_reason"]:
-            findings.add(form.RESPONSES, row, row["counted"], "false for a voided answer", column="counted", rule="R6")
-        if counted:
+    for number, row in enumerate(responses):
+        response_id, image_id, panel, at, counts, void_reason, outline, *sides = row.cells(_ANSWER)
+        ids.append(int(response_id))
+        times.append(at)
+        if counts == "true":
+            hundredths = [int(side.replace(".", "")) for side in sides] if outline and all(sides) else None
+            counted.add(number, row, hundredths)
             _check_questions(row, gates, findings)
-        key = panel_key(row["image_id"], int(row["panel"]))
-        panel = panels.get(key)
-        if panel is None:
-            if form.PANELS in release.tables:
-                findings.add(
-                    form.RESPONSES, row, row["panel"], f"a panel of the picture in {form.PANELS}", column="panel"
-                )
-            continue
-        _check_times(row, panel, findings)
-        if counted:
-            full[key] = full.get(key, False) or row["submitted_at"] == panel["full_at"]
-    _check_panels(release, full, findings)
-    _check_rulings(panels, ids, release, findings)
-    return findings
+            if void_reason:
+                findings.add(form.RESPONSES, row, counts, "false for a voided answer", column="counted", rule="R6")
+        place = panels.numbers.get(panel_key(image_id, int(panel)))
+        if place is not None:
+            _check_times(row, panels, place, findings)
+        elif form.PANELS in release.tables:
+            findings.add(form.RESPONSES, row, panel, f"a panel of the picture in {form.PANELS}", column="panel")
+    _check_panels(release, panels, findings)
+
+    def submitted_at(response_id: int) -> str:
+        place = bisect_left(ids, response_id)
+        return times[place] if place < len(ids) and ids[place] == response_id else ""
+
+    newest = _check_rulings(panels, submitted_at, release, findings)
+    files = DerivedFiles(release.rows(form.IMAGES), newest, counted)
+    files.compare(release.folder, release.manifest, findings)
+    return findings, files.tasker_rows
 
 
-def _check_times(row: Row, panel: Row, findings: Findings) -> None:
+def _check_times(row: Row, panels: _Panels, number: int, findings: Findings) -> None:
     """No answer comes before its panel was dealt, and no counted one after it was full (R7)."""
-    at, dealt_at, full_at = row["submitted_at"], panel["dealt_at"], panel["full_at"]
+    at, dealt_at, full_at = row["submitted_at"], panels.dealt_at[number], panels.full_at[number]
     if is_before(at, dealt_at):
         words = f"not before {dealt_at}, when its panel was dealt"
         findings.add(form.RESPONSES, row, at, words, column="submitted_at")
-    if full_at and row["counted"] == "true" and is_before(full_at, at):
+    if row["counted"] != "true":
+        return
+    panels.counted[number] = max(panels.counted[number], 2 if at == full_at else 1)
+    if full_at and is_before(full_at, at):
         words = f"not after {full_at}, when its panel was full"
         findings.add(form.RESPONSES, row, at, words, column="submitted_at")
 
@@ -81,13 +111,17 @@ def _check_times(row: Row, panel: Row, findings: Findings) -> None:
 def _check_questions(row: Row, gates: frozenset[OutlineGate], findings: Findings) -> None:
     """Questions 3 and 4 are answered exactly where they were asked (R10, R12). What does not count is left out: of
     gold, another policy may have asked."""
-    expected = _outline_expected(row["contains_bird"], row["contains_bicycle"], gates)
-    for column in _STATEMENTS:
-        if expected and bool(row[column]) not in expected:
-            follows = "an answer, as it was asked" if True in expected else "nothing, as it was not asked"
-            findings.add(form.RESPONSES, row, row[column], follows, column=column)
-    if expected == {False} and row["outline"]:
-        findings.add(form.RESPONSES, row, row["outline"], "nothing, as it was not asked", column="outline", rule="R10")
+    bird, bicycle, outline, *statements = row.cells(_QUESTIONS)
+    expected = _outline_expected(bird, bicycle, gates)
+    if len(expected) == 2:
+        return
+    asked = True in expected
+    for column, cell in zip(_STATEMENTS, statements, strict=True):
+        if bool(cell) != asked:
+            follows = "an answer, as it was asked" if asked else "nothing, as it was not asked"
+            findings.add(form.RESPONSES, row, cell, follows, column=column)
+    if outline and not asked:
+        findings.add(form.RESPONSES, row, outline, "nothing, as it was not asked", column="outline", rule="R10")
 
 
 @lru_cache(1 << 10)
@@ -96,21 +130,22 @@ def _outline_expected(bird: str, bicycle: str, gates: frozenset[OutlineGate]) ->
     return frozenset(class_to_outline(Answer(bird), Answer(bicycle), gate) is not None for gate in gates)
 
 
-def _check_panels(release: Release, full: Mapping[PanelKey, bool], findings: Findings) -> None:
+def _check_panels(release: Release, panels: _Panels, findings: Findings) -> None:
     """Panels are numbered without a gap, full where they say so, and joined by as many as the board asked for."""
     asked = _case_times_by_panel(release)
-    numbers: dict[str, int] = {}
-    for row in release.rows(form.PANELS):
-        numbers[row["image_id"]] = numbers.get(row["image_id"], 0) + 1
-        findings.compare(form.PANELS, row, row["panel"], str(numbers[row["image_id"]]), column="panel")
-        if bool(row["full_at"]) != (row["state"] in _WITH_ALL):
-            follows = "a time" if row["state"] in _WITH_ALL else "no time"
-            findings.add(form.PANELS, row, row["full_at"], f"{follows}, as it is {row['state']}", column="full_at")
-        if row["full_at"] and not full.get(panel_key(row["image_id"], int(row["panel"])), True):
-            findings.add(form.PANELS, row, row["full_at"], "the time of one of its answers", column="full_at")
-        if row.get("joined", "0") != "0" and row["state"] == PanelState.SETTLED:
+    image, follows = "", 0
+    for at, row in enumerate(release.rows(form.PANELS)):
+        image_id, number, state, full_at = row.cells(("image_id", "panel", "state", "full_at"))
+        image, follows = image_id, follows + 1 if image_id == image else 1
+        findings.compare(form.PANELS, row, number, str(follows), column="panel")
+        if bool(full_at) != (state in _WITH_ALL):
+            words = "a time" if state in _WITH_ALL else "no time"
+            findings.add(form.PANELS, row, full_at, f"{words}, as it is {state}", column="full_at")
+        if full_at and panels.counted[at] == 1:
+            findings.add(form.PANELS, row, full_at, "the time of one of its answers", column="full_at")
+        if row.get("joined", "0") != "0" and state == PanelState.SETTLED:
             # A case is published when it is closed, which may be after the ruling on its panel.
-            cases = asked.get((row["image_id"], row["panel"]), [])
+            cases = asked.get((image_id, number), [])
             if cases and row["joined_at"] not in cases:
                 words = f"when a case was decided: {', '.join(cases)}"
                 findings.add(form.PANELS, row, row["joined_at"], words, column="joined_at")
@@ -125,29 +160,77 @@ def _case_times_by_panel(release: Release) -> dict[tuple[str, str], list[str]]:
     return asked
 
 
-def _check_rulings(panels: Mapping[PanelKey, Row], ids: Sequence[int], release: Release, findings: Findings) -> None:
+def _check_rulings(
+    panels: _Panels, submitted_at: Callable[[int], str], release: Release, findings: Findings
+) -> RowIndex[str]:
     """A ruling comes after what it counts and after the ruling before it, under the policy of its time (R7, R16).
-    `ids` are those of the answers, in their order."""
-    responses = release.rows(form.RESPONSES)
-
-    def submitted(response_id: str) -> str:
-        at = bisect_left(ids, int(response_id or 0))
-        return responses[at]["submitted_at"] if at < len(ids) and ids[at] == int(response_id or 0) else ""
-
-    before: Mapping[str, str] = {}
-    for row in release.rows(form.RULINGS):
-        earlier = before["decided_at"] if before.get("image_id") == row["image_id"] else ""
-        heard = map(submitted, row.get("response_ids", "").split(";"))
-        first = max([earlier, *heard])
-        if first and is_before(row["decided_at"], first):
+    Returns image -> the ruling that holds."""
+    image, earlier = "", ""
+    numbers: dict[str, int] = {}
+    for place, row in enumerate(release.rows(form.RULINGS)):
+        image_id, panel, decided_at, decided_by, version, explanation = row.cells(_RULING)
+        counted = (int(each) for each in row.get("response_ids", "").split(";") if each)
+        first = max(map(submitted_at, counted), default="")
+        first = max(first, earlier) if image_id == image else first
+        image, earlier = image_id, decided_at
+        numbers[intern(image_id)] = place
+        if is_before(decided_at, first):
             words = f"not before {first}, what it is about"
-            findings.add(form.RULINGS, row, row["decided_at"], words, column="decided_at")
-        before = row
-        panel = panels.get(panel_key(row["image_id"], int(row["panel"])))
-        at = panel["dealt_at"] if panel is not None and row["decided_by"] == DecidedBy.RULES else row["decided_at"]
+            findings.add(form.RULINGS, row, decided_at, words, column="decided_at")
+        number, of_rules = panels.numbers.get(panel_key(image_id, int(panel))), decided_by == DecidedBy.RULES
+        if of_rules and explanation:
+            findings.add(form.RULINGS, row, explanation, "nothing: the rules explain it", column="explanation")
+        if of_rules and number is None:
+            continue
+        at = panels.dealt_at[number] if of_rules and number is not None else decided_at
         held = release.policies.at(at)
-        known = held is not None and (panel is not None or row["decided_by"] != DecidedBy.RULES)
-        if held is not None and known and row["policy_version"] not in release.policies.around(at):
-            findings.add(form.RULINGS, row, row["policy_version"], held.version, column="policy_version")
-        if row["decided_by"] == DecidedBy.RULES and row["explanation"]:
-            findings.add(form.RULINGS, row, row["explanation"], "nothing: the rules explain it", column="explanation")
+        if held is not None and version not in release.policies.around(at):
+            findings.add(form.RULINGS, row, version, held.version, column="policy_version")
+    return RowIndex(release.rows(form.RULINGS), numbers)
+
+
+class DerivedFiles:
+    """Both files, from images, the ruling on each that holds, and the counted responses."""
+
+    def __init__(self, images: Sequence[Row], newest: Mapping[str, Row], panels: Panels) -> None:
+        """Begin without a line: `tasker_rows` is how many rows of pictures `tasker_data` gave."""
+        self._images, self._newest, self._panels = images, newest, panels
+        self.tasker_rows = 0
+
+    def compare(self, folder: Path, manifest: Manifest, findings: Findings) -> None:
+        """Find every line in which a file of the release differs."""
+        lines = self.tasker_data()
+        compare_text(folder, form.TASKER_DATA, lines, findings)
+        deque(lines, maxlen=0)  # those too that no file was there for
+        compare_text(folder, form.COCO, self.coco(manifest), findings)
+
+    def tasker_data(self) -> Iterator[str]:
+        """Yield the lines of `tasker_data.csv`."""
+        return csv_text(chain(derived.TASKER_DATA_HEADINGS, self._tasker_rows()))
+
+    def _tasker_rows(self) -> Iterator[list[str]]:
+        for image in self._images:
+            picture = self._picture(image)
+            row = derived.tasker_data_row(picture, self._panels.of(picture.image_id))
+            if row is not None:
+                self.tasker_rows += 1
+                yield row
+
+    def coco(self, manifest: Manifest) -> Iterator[str]:
+        """Yield the text of the annotations in pieces: it may be long."""
+        rulings = (self._newest.get(image["image_id"]) for image in self._images)
+        valid = array("I", (number for number, ruling in enumerate(rulings) if ruling and ruling["label"]))
+        pictures = (self._picture(self._images[number]) for number in valid)
+        yield from derived.coco_head(manifest.values["week"], manifest.rule_book, pictures)
+        annotations = derived.Annotations()
+        for number in valid:
+            picture = self._picture(self._images[number])
+            yield annotations.of(picture, self._panels.of(picture.image_id))
+        yield derived.COCO_TAIL
+
+    def _picture(self, image: Row) -> derived.ReleasedPicture:
+        image_id, sha256_pixels, width, height = image.cells(("image_id", "sha256_pixels", "width", "height"))
+        ruling = self._newest.get(image_id)
+        label = Label(ruling["label"]) if ruling and ruling["label"] else None
+        counted = frozenset(counted_ids(ruling, self._panels)) if ruling else None
+        return derived.ReleasedPicture(image_id, sha256_pixels, int(width), int(height), label, counted)

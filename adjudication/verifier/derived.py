@@ -1,11 +1,10 @@
-"""Checks the derived files of a release, `tasker_data.csv` and `annotations.coco.json` (R39).
+"""Writes the derived files of a release, `tasker_data.csv` and `annotations.coco.json` (R39).
 
 Pure. The exporter writes with these functions and the verifier writes both files anew, to compare them byte by byte.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import mul
 from typing import NamedTuple
@@ -36,8 +35,7 @@ _CATEGORIES = {Label.BICYCLE: 1, Label.BIRD: 2}
 _SQUARE_HUNDREDTHS = HUNDREDTHS_PER_PIXEL**2
 
 
-@dataclass(frozen=True, slots=True)
-class ReleasedPicture:
+class ReleasedPicture(NamedTuple):
     """An image, and what its newest ruling says: `label` is None unless that is valid; `counted` are the ids of the
     responses that it counted, None without a ruling."""
 
@@ -112,19 +110,14 @@ def _sides(box: Box) -> tuple[str, str, str, str]:
 _pixels = lru_cache(1 << 15)(coordinate_text)  # sides repeat
 
 
-def outline_box(outline: str) -> Box:
-    """Return the smallest box around the published text of an outline, in hundredths.
+def outline_sides(outline: str) -> list[int]:
+    """Return xmin, ymin, xmax, ymax of the smallest box around an outline in hundredths of a pixel.
 
     Exact: a published coordinate has at most eleven digits, and a float keeps fifteen apart.
     """
     numbers = list(map(float, outline.replace("[", "").replace("]", "").split(",")))
     xs, ys = numbers[0::2], numbers[1::2]
-    return Box(_hundredths(min(xs)), _hundredths(min(ys)), _hundredths(max(xs)), _hundredths(max(ys)))
-
-
-@lru_cache(1 << 14)  # sides repeat: one number is held for all boxes, not four for each
-def _hundredths(side: float) -> int:
-    return round(side * HUNDREDTHS_PER_PIXEL)
+    return [round(side * HUNDREDTHS_PER_PIXEL) for side in (min(xs), min(ys), max(xs), max(ys))]
 
 
 def _numbers(outline: str) -> list[tuple[list[float], list[float]]]:

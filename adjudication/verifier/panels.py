@@ -6,11 +6,13 @@ Pure: standard library only.
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from struct import Struct
 from sys import intern
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from adjudication.enums import DecidedBy
+from adjudication.rules import CountedOpinion
 from adjudication.schema import cells
 from adjudication.schema import release_format as form
 from adjudication.verifier.derived import CountedResponse
@@ -45,13 +47,14 @@ class PanelPlaces(NamedTuple):
         return self.size - self.joined
 
 
-# How an answer of a full panel is held: its id, its box, the number of its row, of its tasker, of its cells below.
-_HELD = Struct("<Q4q2I5B")
+BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
+_CELLS = ("contains_bird", "contains_bicycle", "complete", "unoccluded", "real")
+# How an answer of a full panel is held: its id, its box, the number of its row, of its tasker, and its cells below.
+_HELD = Struct("<Q4q2I5s")
+_ID = Struct(f"<Q{_HELD.size - 8}x")
 _NO_BOX = (-1, -1, -1, -1)
-_ANSWERS = tuple(each.value for each in Answer)
-_ANSWER_NUMBER: Mapping[str, int] = {answer: number for number, answer in enumerate(Answer)}
-_STATEMENTS = (None, False, True)
-_STATEMENT_NUMBER = {cells.boolean(each): number for number, each in enumerate(_STATEMENTS)}
+_ADDED = ("response_id", "image_id", "panel", "tasker_id", *_CELLS)
+_ANSWERS, _STATEMENTS = tuple(Answer), (None, False, True)
 
 
 class _HeldResponse(CountedResponse):
@@ -87,9 +90,11 @@ class Panels:
             self._tasker_ids.append(tasker_id)
         return number
 
-    def add(self, number: int, row: Row, box: Box | None) -> bool:
-        """Add a counted response, the row of this number, to its panel; False where no panel has so many places."""
-        image_id, panel = row["image_id"], int(row["panel"])
+    def add(self, number: int, row: Row, sides: Sequence[int] | None) -> bool:
+        """Add a counted response, the row of this number, to its panel, with the sides of its box in hundredths of a
+        pixel. False where no panel has so many places."""
+        response_id, image_id, number_of_panel, tasker_id, *answers = row.cells(_ADDED)
+        panel = int(number_of_panel)
         key = panel_key(image_id, panel)
         before = self._counted.get(key)
         if before is None:
@@ -99,46 +104,33 @@ class Panels:
         if len(before) == LARGEST_PANEL * _HELD.size:
             return False
         self._counted[key] = before + _HELD.pack(
-            int(row["response_id"]),
-            *((box.xmin, box.ymin, box.xmax, box.ymax) if box is not None else _NO_BOX),
-            number,
-            self.tasker_number(row["tasker_id"]),
-            _ANSWER_NUMBER[row["contains_bird"]],
-            _ANSWER_NUMBER[row["contains_bicycle"]],
-            _STATEMENT_NUMBER[row["complete"]],
-            _STATEMENT_NUMBER[row["unoccluded"]],
-            _STATEMENT_NUMBER[row["real"]],
+            int(response_id), *(sides or _NO_BOX), number, self.tasker_number(tasker_id), _packed(*answers)
         )
         return True
 
     def of(self, image_id: str) -> list[CountedResponse]:
         """Every counted response of an image, by id."""
-        every = (response for number in self.numbers(image_id) for response in self.panel(image_id, number))
-        return sorted(every, key=lambda response: response.response_id)
-
-    def panel(self, image_id: str, panel: int) -> list[CountedResponse]:
-        """The counted responses of one panel, by id: the order in which its places were filled."""
         found: list[CountedResponse] = []
-        for pk, xmin, ymin, xmax, ymax, row, tasker, bird, bicycle, *statements in _HELD.iter_unpack(
-            self._counted.get(panel_key(image_id, panel), b"")
-        ):
-            complete, unoccluded, real = (_STATEMENTS[each] for each in statements)
-            box = Box(xmin, ymin, xmax, ymax) if xmin >= 0 else None
-            found.append(
-                _HeldResponse(
-                    pk,
-                    panel,
-                    self._tasker_ids[tasker],
-                    _ANSWERS[bird],
-                    _ANSWERS[bicycle],
-                    box,
-                    complete,
-                    unoccluded,
-                    real,
-                    cast(Any, (self._responses, row)),
-                )
-            )
+        for panel in self.numbers(image_id):
+            for pk, xmin, ymin, xmax, ymax, row, tasker, packed in self._held(image_id, panel):
+                bird, bicycle, *statements = _unpacked(packed)
+                box = Box(xmin, ymin, xmax, ymax) if xmin >= 0 else None
+                rest = cast(Any, (*statements, (self._responses, row)))
+                found.append(_HeldResponse(pk, panel, self._tasker_ids[tasker], bird, bicycle, box, *rest))
+        return sorted(found, key=itemgetter(0))
+
+    def opinions(self, image_id: str, panel: int, ids: Collection[int]) -> list[CountedOpinion]:
+        """What a panel says with those of its counted responses that have one of these ids."""
+        found: list[CountedOpinion] = []
+        for pk, xmin, ymin, xmax, ymax, _, _, packed in self._held(image_id, panel):
+            if pk in ids:
+                bird, bicycle, *statements = _unpacked(packed)
+                box = Box(xmin, ymin, xmax, ymax) if xmin >= 0 else None
+                found.append(CountedOpinion(bird, bicycle, box, *statements))
         return found
+
+    def _held(self, image_id: str, panel: int) -> Iterator[tuple[Any, ...]]:
+        return _HELD.iter_unpack(self._counted.get(panel_key(image_id, panel), b""))
 
     def counted(self, image_id: str, panel: int) -> int:
         """Return how many responses of a panel are counted."""
@@ -146,7 +138,7 @@ class Panels:
 
     def ids(self, image_id: str, panel: int) -> list[int]:
         """Return the ids of the counted responses of one panel, in their order."""
-        return [each[0] for each in _HELD.iter_unpack(self._counted.get(panel_key(image_id, panel), b""))]
+        return [each for (each,) in _ID.iter_unpack(self._counted.get(panel_key(image_id, panel), b""))]
 
     def numbers(self, image_id: str) -> list[int]:
         """Return the panels of an image that may have counted responses."""
@@ -175,6 +167,20 @@ class Panels:
         seats = self.seats_of(image_id, panel)
         waits = seats is not None and seats.joined > 0 and seats.state in _ASKED
         return waits and not self.counted(image_id, panel)
+
+
+@lru_cache(1 << 10)  # so many different ones there cannot be
+def _packed(bird: str, bicycle: str, *statements: str) -> bytes:
+    """Return what the cells of the four questions are held as."""
+    answers = (_ANSWERS.index(Answer(each)) for each in (bird, bicycle))
+    return bytes([*answers, *(_STATEMENTS.index(cells.boolean_from(each)) for each in statements)])
+
+
+@lru_cache(1 << 10)
+def _unpacked(packed: bytes) -> tuple[Answer, Answer, bool | None, bool | None, bool | None]:
+    """Return what the cells say."""
+    bird, bicycle, complete, unoccluded, real = packed
+    return _ANSWERS[bird], _ANSWERS[bicycle], _STATEMENTS[complete], _STATEMENTS[unoccluded], _STATEMENTS[real]
 
 
 @lru_cache(1 << 10)

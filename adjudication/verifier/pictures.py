@@ -31,6 +31,8 @@ _FEW = 100
 _AT_ONCE = 64
 # All processes together hold files of so many bytes.
 _MOST_HELD_BYTES = 1 << 26
+# The checks of the tables take longest and go first; so much nicer are the processes that look at pictures.
+_NICER = 5
 
 
 class PictureFile(NamedTuple):
@@ -62,35 +64,46 @@ class ListedPicture(NamedTuple):
 Looked: TypeAlias = tuple[list[tuple[ListedPicture, PictureFile]], int]
 
 
+class Processes(NamedTuple):
+    """The processes that look at pictures, and the one that checks tables beside the first."""
+
+    pictures: Executor
+    tables: Executor
+
+
 @contextmanager
-def picture_processes(folder: Path) -> Iterator[Executor | None]:
-    """Start the processes that look at the pictures of a release, while this one is small: they have its memory. Yields
-    None where there are few pictures, or one core."""
+def processes_for(folder: Path) -> Iterator[Processes | None]:
+    """Start the processes that check a release, while this one is small: they have its memory. Yields None where there
+    are few pictures, or one core."""
     sizes = list(sizes_in(folder / form.PICTURES))
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     cores = min(cores, _MOST_HELD_BYTES // max(min(max(sizes, default=0), MOST_PICTURE_BYTES), 1 << 20))
     if len(sizes) < _FEW or cores == 1:
         yield None
         return
-    with ProcessPoolExecutor(cores) as pool:
-        pool.submit(os.getpid)  # the first work starts them
+    nice = partial(os.nice, _NICER) if hasattr(os, "nice") else None
+    with ProcessPoolExecutor(cores, initializer=nice) as pictures, ProcessPoolExecutor(1) as tables:
+        found = Processes(pictures, tables)
+        for each in found:
+            each.submit(os.getpid)  # the first work starts them
         try:
-            yield pool
+            yield found
         finally:
-            pool.shutdown(cancel_futures=True)
+            for each in found:
+                each.shutdown(cancel_futures=True)
 
 
 class PictureCheck:
     """Every image has its picture and every picture its image; hashes, pixels and sizes are as recorded."""
 
-    def __init__(self, folder: Path, manifest: Manifest, images: Sequence[Row], processes: Executor | None) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, images: Sequence[Row], processes: Processes | None) -> None:
         """Begin to look, where there are processes for that."""
         self._images, self._findings = images, Findings()
         pictures = self._listed(manifest)
         self._total = len(pictures)
         parts = (pictures[at : at + _AT_ONCE] for at in range(0, self._total, _AT_ONCE))
         look = partial(look_at, folder)
-        self._looked = map(look, parts) if processes is None else processes.map(look, parts)
+        self._looked = map(look, parts) if processes is None else processes.pictures.map(look, parts)
 
     def _listed(self, manifest: Manifest) -> list[ListedPicture]:
         rows = {row["file"]: number for number, row in enumerate(self._images)}

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -32,7 +33,7 @@ _NO_ZONES = (
 _KINDS = {name: type(value) for name, value in Policy().to_json().items()}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PolicyVersion:
     """A version of the policy that can be followed, and since when; `since` is empty before the second revision."""
 
@@ -40,10 +41,15 @@ class PolicyVersion:
     policy: Policy
     since: str
 
-    @property
+    @cached_property
     def rules(self) -> VerdictPolicy:
         """Return the numbers that a verdict depends on."""
         return VerdictPolicy.of(self.policy)
+
+    @cached_property
+    def since_when(self) -> datetime:
+        """Return since when it is in force."""
+        return time_of(self.since)
 
 
 class Policies:
@@ -66,11 +72,14 @@ class Policies:
     def around(self, moment: str) -> set[str]:
         """Return the versions by which a row of this time may go: who writes it may have read the policy a little
         earlier."""
-        if not moment:
+        held = self.at(moment)
+        if held is None:
             return set()
-        shortly_before = cells.time(time_of(moment) - TOLERANCE)
-        held = [self.at(each) for each in (shortly_before, moment)]
-        return {each.version for each in held if each is not None}
+        shortly_before = time_of(moment) - TOLERANCE
+        if held.since_when <= shortly_before:
+            return {held.version}
+        earlier = self.at(cells.time(shortly_before))
+        return {held.version} if earlier is None else {held.version, earlier.version}
 
     def between(self, first: str, last: str) -> set[str]:
         """Return the known versions that were in force at any time from `first` to `last`."""

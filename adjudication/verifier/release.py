@@ -130,11 +130,6 @@ class Release:
         return self.earlier.of_other_weeks(self.manifest.values["week"])
 
     @cached_property
-    def sizes(self) -> Mapping[str, tuple[int, int]]:
-        """Picture -> its width and height."""
-        return sizes_of(self.rows(form.IMAGES))
-
-    @cached_property
     def _indices(self) -> dict[tuple[str, str], RowIndex[str]]:
         return {}
 
@@ -212,8 +207,9 @@ def sizes_of(images: Iterable[Row]) -> dict[str, tuple[int, int]]:
     alike: dict[tuple[int, int], tuple[int, int]] = {}
     sizes: dict[str, tuple[int, int]] = {}
     for row in images:
-        size = (int(row["width"]), int(row["height"]))
-        sizes.setdefault(intern(row["image_id"]), alike.setdefault(size, size))
+        image_id, width, height = row.cells(("image_id", "width", "height"))
+        size = (int(width), int(height))
+        sizes.setdefault(intern(image_id), alike.setdefault(size, size))
     return sizes
 
 

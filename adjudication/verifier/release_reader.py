@@ -224,14 +224,13 @@ def read_table(
     `memory` is that for all tables of a release; raises NotARelease where it is used up.
     """
     memory, table = memory or RowMemory(), Table(folder, name, release_tables.tables_of(revision)[name])
-    order = release_tables.order_of
-    before: tuple[Any, ...] | None = None
+    before = tuple[Any, ...]()
     unordered: list[int] = []
     try:
         for place, size, row in _formed_rows(folder, name, findings, revision):
             memory.take(name, row)
-            this = order(name, row)
-            if before is not None and not before < this:
+            this = release_tables.order_of(name, row)
+            if not before < this:  # the first row comes after the empty tuple
                 unordered.append(len(table))
             before = this
             table.append(place, size, row.line)
@@ -263,7 +262,7 @@ def _formed_rows(folder: Path, name: str, findings: Findings, revision: int) -> 
         if len(cells) != len(columns):
             findings.add(name, f"line {number}", f"{len(cells)} cells", f"{len(columns)} cells")
         elif _row_form(name, revision).fullmatch("\r".join(cells)):
-            yield place, len(text.encode()), Row(kept, text, number, cells)
+            yield place, _size(text), Row(kept, text, number, cells)
         else:
             row = Row(kept, text, number, [each.replace("\r", "\ufffd") for each in cells])
             _find_other_forms(name, row, cells, columns, findings)
@@ -300,13 +299,18 @@ def _records(folder: Path, name: str, findings: Findings) -> Iterator[tuple[int,
                 if again != text:
                     compare_lines(name, text.split("\n"), again.split("\n"), findings, first=number)
             yield place, text, number, cells
-            place, number = place + len(text.encode()), behind
+            place, number = place + _size(text), behind
     except NotThere:
         return  # found by check_files
     except UnreadableFile as error:
         findings.add(name, "text", f"unreadable ({error})", "UTF-8")
     except csv.Error as error:
         findings.add(name, "text", f"no CSV ({error})", "CSV")
+
+
+def _size(text: str) -> int:
+    """Return how many bytes a text has in its file."""
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def _csv_cells(line: str, following: Iterator[str], read: list[str]) -> list[str]:

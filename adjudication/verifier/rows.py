@@ -5,8 +5,9 @@ Pure: standard library only.
 
 import csv
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from sys import getsizeof
 from typing import Any, BinaryIO, TypeVar, overload
@@ -22,6 +23,8 @@ _KEPT_BYTES = {form.RESPONSES: 400, form.IMAGES: 600, form.RULINGS: 400, form.PR
 # What they keep for each other row beside the row itself: answers are gathered by defense, picture and round.
 _DERIVED_BYTES = 280
 _DERIVED_FROM = {form.PREDICTIONS: 600}
+# Rows that are looked at one after another are read in pieces of so many bytes.
+_PIECE = 1 << 16
 Key = TypeVar("Key")
 
 
@@ -32,12 +35,19 @@ class TooManyRows(Exception):
 class Columns:
     """The columns of a table, and the row that was looked at last."""
 
-    __slots__ = ("last", "places")
+    __slots__ = ("_getters", "last", "places")
 
     def __init__(self, names: Iterable[str]) -> None:
         """Begin without a row."""
         self.places = {name: place for place, name in enumerate(names)}
         self.last: Row | None = None
+        self._getters: dict[tuple[str, ...], Callable[[list[str]], tuple[str, ...]]] = {}
+
+    def getter(self, names: tuple[str, ...]) -> Callable[[list[str]], tuple[str, ...]]:
+        """Return what takes the cells of at least two columns out of those of a row; raises KeyError."""
+        if names not in self._getters:
+            self._getters[names] = itemgetter(*(self.places[name] for name in names))
+        return self._getters[names]
 
 
 class Row(Mapping[str, str]):
@@ -60,6 +70,10 @@ class Row(Mapping[str, str]):
     def __getitem__(self, column: str) -> str:
         """Return the cell of a column; raises KeyError."""
         return (self._cells or self._look(cells_of(self._text)))[self._columns.places[column]]
+
+    def cells(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the cells of at least two columns: one call is faster than one for each. Raises KeyError."""
+        return self._columns.getter(columns)(self._cells or self._look(cells_of(self._text)))
 
     def _look(self, cells: list[str]) -> list[str]:
         last, self._columns.last = self._columns.last, self
@@ -121,7 +135,12 @@ class Table(Sequence[Row]):
 
     def __iter__(self) -> Iterator[Row]:
         """Yield the rows."""
-        return map(self._row, self._places, self._sizes, self._lines)
+        columns, piece, first = self._columns, b"", 0
+        for place, size, line in zip(self._places, self._sizes, self._lines, strict=True):
+            at = place - first
+            if at + size > len(piece):
+                piece, first, at = self._read(place, max(size, _PIECE)), place, 0
+            yield Row(columns, piece[at : at + size].decode(), line)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what another process needs: it opens the file itself, and looks at rows of its own."""
@@ -135,8 +154,11 @@ class Table(Sequence[Row]):
         return file
 
     def _row(self, place: int, size: int, line: int) -> Row:
+        return Row(self._columns, self._read(place, size).decode(), line)
+
+    def _read(self, place: int, size: int) -> bytes:
         self._file.seek(place)
-        return Row(self._columns, self._file.read(size).decode(), line)
+        return self._file.read(size)
 
 
 def cells_of(record: str) -> list[str]:
@@ -158,6 +180,24 @@ def plain_cells(record: str) -> list[str] | None:
     if "," not in cell or before[-1:] not in ("", ",") or after[:1] not in ("", ","):
         return None
     return [*before[:-1].split(",")[: len(before)], cell, *after[1:].split(",")[: len(after)]]
+
+
+class Times:
+    """Times as cells write them, of many rows: held as one text, because each is of the same length."""
+
+    _LENGTH = len("2026-11-18T12:00:00.000000Z")
+
+    def __init__(self) -> None:
+        """Begin without a time."""
+        self._text = bytearray()
+
+    def append(self, cell: str) -> None:
+        """Add a time, or an empty cell."""
+        self._text += cell.ljust(self._LENGTH).encode()
+
+    def __getitem__(self, number: int) -> str:
+        """Return the cell that was added as this one, counted from 0."""
+        return self._text[number * self._LENGTH : (number + 1) * self._LENGTH].decode().rstrip()
 
 
 class RowIndex(Mapping[Key, Row]):

@@ -3,8 +3,10 @@
 Pure: standard library only.
 """
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from sys import intern
 from typing import TypeAlias
 
@@ -12,71 +14,76 @@ from adjudication.enums import DecidedBy, Verdict
 from adjudication.rules import CountedOpinion, VerdictPolicy, adjudicate
 from adjudication.schema import cells
 from adjudication.schema import release_format as form
-from adjudication.verifier.derived import CountedResponse, outline_box
+from adjudication.verifier.derived import outline_sides
 from adjudication.verifier.findings import Findings
-from adjudication.verifier.panels import Panels, check_counted, check_panels, counted_ids
+from adjudication.verifier.panels import BOX, Panels, check_counted, check_panels, counted_ids
 from adjudication.verifier.policies import PolicyVersion
 from adjudication.verifier.release_reader import Manifest
 from adjudication.verifier.rows import Row, RowIndex
-from labeling.enums import Answer
-from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box
+from labeling.geometry import HUNDREDTHS_PER_PIXEL
 from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL
 
 # Picture -> width and height.
 Sizes: TypeAlias = Mapping[str, tuple[int, int]]
 
-_BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
-_ANSWERS: Mapping[str, Answer] = {answer: answer for answer in Answer}
 _DERIVED = ("verdict", "label", "reasons", "smallest_box_fraction")
 
 
 def read_responses(rows: Sequence[Row], sizes: Sizes, findings: Findings) -> Panels:
     """Check every response by itself and gather those that count. `rows` come by their ids."""
     panels, numbers = Panels(rows), {image_id: number for number, image_id in enumerate(sizes)}
-    seen: set[int] = set()
+    # Picture and tasker of each response as one number, as there are many: 0 for one on no picture.
+    pairs = array("Q")
     counted = 0
     for number, row in enumerate(rows):
-        image_id, tasker_id = row["image_id"], row["tasker_id"]
-        if image_id not in sizes:
+        image_id, tasker_id, counts = row.cells(("image_id", "tasker_id", "counted"))
+        image = numbers.get(image_id)
+        pairs.append(0 if image is None else (image + 1) << 32 | panels.tasker_number(tasker_id))
+        if image is None:
             findings.add(form.RESPONSES, row, f"image {image_id}", "an image of this release")
             continue
-        # One number for image and tasker, because there are many pairs.
-        pair = numbers[image_id] << 32 | panels.tasker_number(tasker_id)
-        if pair in seen:
-            findings.add(form.RESPONSES, row, f"{tasker_id} on {image_id} again", "one response each")
-        seen.add(pair)
-        box = _box(row, sizes[image_id], findings)
-        if row["counted"] == "true":
+        box = _sides(row, sizes[image_id], findings)
+        if counts == "true":
             counted += _gather(number, row, box, panels, findings)
+    _check_pairs(pairs, rows, findings)
     findings.figures.append(f"responses: {len(rows):,} read, {counted:,} of them counted")
     return panels
 
 
-def _gather(number: int, row: Row, box: Box | None, panels: Panels, findings: Findings) -> bool:
+def _check_pairs(pairs: Sequence[int], rows: Sequence[Row], findings: Findings) -> None:
+    """No tasker answers twice on a picture (R8)."""
+    repeated = {one for one, other in pairwise(sorted(pairs)) if one == other} - {0}
+    first = set[int]()
+    for number, pair in enumerate(pairs if repeated else ()):
+        if pair in first:
+            tasker_id, image_id = rows[number].cells(("tasker_id", "image_id"))
+            findings.add(form.RESPONSES, rows[number], f"{tasker_id} on {image_id} again", "one response each")
+        first |= {pair} & repeated
+
+
+def _gather(number: int, row: Row, sides: Sequence[int] | None, panels: Panels, findings: Findings) -> bool:
     """Add a response to its panel, unless no panel has so many places: each ruling reads the whole of its panel."""
-    added = panels.add(number, row, box)
+    added = panels.add(number, row, sides)
     if not added:
         place = f"counted on {row['image_id']} panel {int(row['panel'])}"
         findings.add(form.RESPONSES, f"row {int(row['response_id'])}", place, "the panel was full")
     return added
 
 
-def _box(row: Row, size: tuple[int, int], findings: Findings) -> Box | None:
-    """The box that follows from the outline, whatever box is recorded beside it."""
-    outline, recorded = row["outline"], [row[side] for side in _BOX]
-    box = outline_box(outline) if outline else None
-    sides = (
-        ["", "", "", ""] if box is None else [cells.pixels(side) for side in (box.xmin, box.ymin, box.xmax, box.ymax)]
-    )
-    if recorded != sides:
-        findings.add(form.RESPONSES, row, f"box {' '.join(recorded)}", f"box {' '.join(sides)}")
+def _sides(row: Row, size: tuple[int, int], findings: Findings) -> Sequence[int] | None:
+    """Return the sides of the box that follows from the outline, whatever is recorded beside it."""
+    outline, *recorded = row.cells(("outline", *BOX))
+    sides = outline_sides(outline) if outline else None
+    texts = ["", "", "", ""] if sides is None else [_pixels(side) for side in sides]
+    if recorded != texts:
+        findings.add(form.RESPONSES, row, f"box {' '.join(recorded)}", f"box {' '.join(texts)}")
     width, height = size
-    if box is not None and (box.xmax > width * HUNDREDTHS_PER_PIXEL or box.ymax > height * HUNDREDTHS_PER_PIXEL):
-        findings.add(form.RESPONSES, row, f"box {' '.join(sides)}", "an outline inside the image")
-    return box
+    if sides is not None and (sides[2] > width * HUNDREDTHS_PER_PIXEL or sides[3] > height * HUNDREDTHS_PER_PIXEL):
+        findings.add(form.RESPONSES, row, f"box {' '.join(texts)}", "an outline inside the image")
+    return sides
 
 
-_pixels = lru_cache(1 << 14)(cells.pixels)  # sides repeat
+_pixels = lru_cache(1 << 15)(cells.pixels)  # sides repeat
 
 
 def check_rulings(
@@ -118,8 +125,8 @@ def _check_ruling(
         ids = frozenset(counted_ids(row, panels))
         if "response_ids" not in row:
             _check_size(row, len(ids), policy, policies, findings)
-        counted = [each for each in panels.panel(row["image_id"], int(row["panel"])) if each.response_id in ids]
-        _check_decision(row, size, counted, policy.rules, findings)
+        opinions = panels.opinions(row["image_id"], int(row["panel"]), ids)
+        _check_decision(row, size, opinions, policy.rules, findings)
     else:
         _check_board(row, findings)
 
@@ -139,12 +146,11 @@ def _check_size(
 
 
 def _check_decision(
-    row: Row, size: tuple[int, int], counted: Sequence[CountedResponse], policy: VerdictPolicy, findings: Findings
+    row: Row, size: tuple[int, int], opinions: Sequence[CountedOpinion], policy: VerdictPolicy, findings: Findings
 ) -> None:
     width, height = size
-    if not counted or not width or not height:
+    if not opinions or not width or not height:
         return
-    opinions = [_opinion(each) for each in counted]
     decision = adjudicate(opinions, policy, width=width, height=height)
     follows = (
         decision.verdict.value,
@@ -152,19 +158,10 @@ def _check_decision(
         cells.listed(decision.reasons),
         cells.share(decision.smallest_box),
     )
-    for column, value in zip(_DERIVED, follows, strict=True):
-        findings.compare(form.RULINGS, row, row[column], value, column=column)
-
-
-def _opinion(response: CountedResponse) -> CountedOpinion:
-    return CountedOpinion(
-        _ANSWERS[response.bird],
-        _ANSWERS[response.bicycle],
-        response.box,
-        response.complete,
-        response.unoccluded,
-        response.real,
-    )
+    recorded = row.cells(_DERIVED)
+    if recorded != follows:
+        for column, one, other in zip(_DERIVED, recorded, follows, strict=True):
+            findings.compare(form.RULINGS, row, one, other, column=column)
 
 
 def _check_board(row: Row, findings: Findings) -> None:

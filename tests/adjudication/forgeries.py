@@ -28,8 +28,9 @@ from adjudication.verifier.derived import TASKER_DATA_HEADINGS
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import TOLERANCE
 from adjudication.verifier.release_reader import NotARelease, read_manifest, read_table
-from adjudication.verify import derived_files, verify
+from adjudication.verify import verify
 from common.audit.chain import ChainEnd, sealed
+from tests.adjudication.derived import derived_files
 
 Cells = dict[str, str]
 Tables = dict[str, list[Cells]]

@@ -11,8 +11,8 @@ from typing import Any
 
 from adjudication.schema import release_format as form
 from adjudication.schema import release_tables
-from adjudication.verify import derived_files
 from policy.numbers import Policy
+from tests.adjudication.derived import derived_files
 
 WEEK, START, END = "2026-W02", "2026-01-03T00:00:00.000000Z", "2026-01-10T00:00:00.000000Z"
 SENT, ANSWERED = "2026-01-07T09:00:00.000000Z", "2026-01-07T10:00:00.000000Z"

@@ -28,7 +28,7 @@ from adjudication.verifier.derived import (
     CountedResponse,
     ReleasedPicture,
     coco_head,
-    outline_box,
+    outline_sides,
     tasker_data_row,
 )
 from adjudication.verify import verify
@@ -348,7 +348,7 @@ _rings = st.lists(st.lists(st.tuples(_coordinates, _coordinates), min_size=1, ma
 def test_box_and_area_from_the_text_are_exact(rings: list[list[tuple[int, int]]]) -> None:
     """They are read by hand for speed; the geometry module is the judge."""
     outline = canonical_json(rings)
-    assert outline_box(outline) == Box.from_rings(rings)
+    assert Box(*outline_sides(outline)) == Box.from_rings(rings)
     counted = _counted(1, outline=outline, box=Box.from_rings(rings))
     picture = ReleasedPicture("P-1", "0" * 64, 1, 1, Label.BIRD, frozenset({1}))
     area = Fraction(json.loads(Annotations().of(picture, [counted]), parse_float=str)["area"]) * 2 * 100 * 100
