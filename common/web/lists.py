@@ -2,17 +2,21 @@
 
 import csv
 from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, cast
 from urllib.parse import urlencode
 
 import django_filters
-from django.core.paginator import Page, Paginator
+from django.core.paginator import EmptyPage, Page, Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
 
 from common.web.forms import DayField, Form
 
 LONGEST_PAGE_NUMBER = 9
+# So many rows of a list are counted: to count all takes longer the more there are.
+MOST_COUNTED = 1_000
 
 
 class ListFilter(django_filters.FilterSet):  # type: ignore[misc]  # the library has no types
@@ -43,9 +47,69 @@ class DayFilter(django_filters.Filter):  # type: ignore[misc]  # the library has
     field_class = DayField
 
 
-def page_of(request: HttpRequest, rows: Sequence[Any] | QuerySet[Any], size: int, *, name: str = "page") -> Page[Any]:
+class ListPage(Page[Any]):
+    """A page of a list: the last that is counted has another one behind it where there are more rows."""
+
+    paginator: "ListPages"
+
+    def has_next(self) -> bool:
+        """Say whether there are rows behind those of this page."""
+        return super().has_next() or self.paginator.has_row(self.end_index())
+
+    def end_index(self) -> int:
+        """Return the number of its last row, the first being 1."""
+        return self.start_index() + len(self) - 1 if len(self) else 0
+
+
+class ListPages(Paginator):  # type: ignore[type-arg]  # generic for the type checker alone
+    """The pages of a list, of which at most `MOST_COUNTED` rows are counted: who goes on sees the others too."""
+
+    @cached_property
+    def count(self) -> int:
+        """Return how many rows there are, as far as they are counted."""
+        rows = self.object_list
+        many = rows[: MOST_COUNTED + 1].count() if isinstance(rows, QuerySet) else len(rows)
+        self._has_more = isinstance(rows, QuerySet) and many > MOST_COUNTED
+        return MOST_COUNTED if self._has_more else many
+
+    @property
+    def rows_text(self) -> str:
+        """Return how many rows there are, in figures or as "more than 1,000"."""
+        return self._text(self.count)
+
+    @property
+    def pages_text(self) -> str:
+        """Return how many pages there are, in figures or as "more than 100"."""
+        return self._text(self.num_pages)
+
+    def _text(self, number: int) -> str:
+        text, many = f"{number:,}", self.count
+        return _("more than %(number)s") % {"number": text} if many and self._has_more else text
+
+    def has_row(self, number: int) -> bool:
+        """Say whether there is a row of this number, the first being 0, beyond those that are counted."""
+        return number >= self.count > 0 and self._has_more and bool(self.object_list[number : number + 1])
+
+    def validate_number(self, number: Any) -> int:
+        """Return the number of a page; raises InvalidPage where there is none."""
+        try:
+            return super().validate_number(number)
+        except EmptyPage:
+            if not self.has_row((int(number) - 1) * self.per_page):
+                raise
+            return int(number)
+
+    def page(self, number: Any) -> ListPage:
+        """Return a page; raises InvalidPage where there is none."""
+        checked = self.validate_number(number)
+        first = (checked - 1) * self.per_page
+        return ListPage(self.object_list[first : first + self.per_page], checked, self)
+
+
+def page_of(request: HttpRequest, rows: Sequence[Any] | QuerySet[Any], size: int, *, name: str = "page") -> ListPage:
     """Return the page of `rows` that the address asks for by `name`, or the nearest there is."""
-    return Paginator(rows, size).get_page(request.GET.get(name, "")[:LONGEST_PAGE_NUMBER])
+    pages = ListPages(rows, size)
+    return cast(ListPage, pages.get_page(request.GET.get(name, "")[:LONGEST_PAGE_NUMBER]))
 
 
 def csv_file(name: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, status: int = 200) -> HttpResponse:

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.core.cache import cache
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Greatest
 
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
+from common.remembered import remembered
 from contest.core.breaks import breaks_in_force, mistakes_outside
 from contest.core.credit import first_receipts
 from contest.core.enums import DefenseStanding
@@ -111,12 +111,20 @@ def visible_pictures(public: bool, image: str = "") -> Q:
 def defense_rows(*, public: bool, now: datetime) -> list[DefenseListRow]:
     """Return the published defenses, those in force first; to organizers also those that are not published yet."""
     shown = Defense.objects.filter(published_at__isnull=False) if public else Defense.objects.all()
-    answered = predictions_in_force().filter(visible_pictures(public, "image__")).order_by()
-    pictures = dict(answered.values_list("defense").annotate(pictures=Count("image", distinct=True)))
+    fresh = PUBLIC_FRESH_SECONDS if public else FRESH_SECONDS
+    pictures = remembered(
+        f"pictures-answered-{'public' if public else 'all'}", fresh, lambda: _pictures_answered(public)
+    )
     breaks = dict(defense_breaks(public).order_by().values_list("defense").annotate(Count("image", distinct=True)))
     ordered = list(shown.order_by(F("retired_at").desc(nulls_first=True), "name", "pk").select_related("entry__team"))
     found = defense_states(ordered, now=now, breaks=defense_breaks(public))
     return [DefenseListRow(each, pictures.get(each.pk, 0), breaks.get(each.pk, 0), found[each.pk]) for each in ordered]
+
+
+def _pictures_answered(public: bool) -> dict[int, int]:
+    """Return defense -> how many pictures it answered."""
+    answered = predictions_in_force().filter(visible_pictures(public, "image__")).order_by()
+    return dict(answered.values_list("defense").annotate(pictures=Count("image", distinct=True)))
 
 
 def defense_breaks(public: bool) -> QuerySet[Break]:
@@ -129,12 +137,8 @@ def defense_breaks(public: bool) -> QuerySet[Break]:
 
 def defense_statistics(defense: Defense, *, public: bool) -> DefenseStatistics:
     """Return what is counted of a defense; the same for a while: FRESH_SECONDS, or PUBLIC_FRESH_SECONDS."""
-    key = f"defense-{defense.pk}-{'public' if public else 'all'}"
-    found: DefenseStatistics | None = cache.get(key)
-    if found is None:
-        found = _figures(defense, public)
-        cache.set(key, found, PUBLIC_FRESH_SECONDS if public else FRESH_SECONDS)
-    return found
+    fresh = PUBLIC_FRESH_SECONDS if public else FRESH_SECONDS
+    return remembered(f"defense-{defense.pk}-{'public' if public else 'all'}", fresh, lambda: _figures(defense, public))
 
 
 def _figures(defense: Defense, public: bool) -> DefenseStatistics:

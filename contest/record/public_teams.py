@@ -10,6 +10,7 @@ from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
+from common.remembered import remembered
 from contest.attacks.attack_states import AttackStatus
 from contest.attacks.attack_states import attack_statuses as standings_of_attacks
 from contest.core.breaks import breaks_in_force, broken_by
@@ -28,6 +29,8 @@ from scoring.models import Defense
 # Which attacks the page lists: the word in the address, and the words on the page.
 KINDS = {"": "All", "valid": "Valid", "rejected": "Rejected", "broke": "That broke a defense"}
 MOST_BREAKS = 20
+# So long what is counted of a team stays as it was.
+FRESH_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +141,16 @@ def _credited(teams: Collection[Team], now: datetime) -> QuerySet[Attack]:
 
 
 def team_counts(teams: Collection[Team], breaks: Iterable[TeamBreakRow], *, now: datetime) -> TeamCounts:
-    """Return what is counted of the team; the breaks of its own defenses are not."""
+    """Return what is counted of the team, the same for FRESH_SECONDS; the breaks of its own defenses are not."""
     counted = [each.defense.pk for each in breaks if not each.own]
+    key = f"team-counts-{'-'.join(str(pk) for pk in sorted(team.pk for team in teams))}"
+    sent, valid = remembered(key, FRESH_SECONDS, lambda: _sent_and_valid(teams, now))
+    return TeamCounts(sent, valid, len(counted), len(set(counted)))
+
+
+def _sent_and_valid(teams: Collection[Team], now: datetime) -> tuple[int, int]:
     valid = public_attacks_of(teams, "valid", now=now).filter(has_credit())
-    return TeamCounts(public_attacks_of(teams, "", now=now).count(), valid.count(), len(counted), len(set(counted)))
+    return public_attacks_of(teams, "", now=now).count(), valid.count()
 
 
 # Defenses and prizes --------------------------------------------------------------------------------------------------

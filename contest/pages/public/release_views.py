@@ -139,7 +139,7 @@ def release_signature(request: HttpRequest, name: str) -> HttpResponse:
 def week_page(request: HttpRequest, name: str) -> HttpResponse:
     """Show the pictures of a week that has ended, and no answer of anybody: those come with its release (R24)."""
     week, now = _week_that_ended(name), domain_now()
-    images = images_of_week(week).filter(public_image_condition(now=now)).order_by("pk")
+    images = images_of_week(week).filter(public_image_condition(now=now)).order_by("received_at", "pk")
     page = page_of(request, images, PICTURES_SHOWN)
     parts = selectors.parts_of(week.name)
     context = {
