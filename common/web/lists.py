@@ -60,35 +60,44 @@ class ListPage(Page[Any]):
         """Return the number of its last row, the first being 1."""
         return self.start_index() + len(self) - 1 if len(self) else 0
 
+    @property
+    def pages_text(self) -> str:
+        """Return how many pages there are, in figures or as "more than 50"."""
+        known = max(self.number, self.paginator.num_pages)
+        return _at_least(known, more=self.paginator.has_more and (self.number < known or self.has_next()))
+
+
+def _at_least(number: int, *, more: bool) -> str:
+    text = f"{number:,}"
+    return _("more than %(number)s") % {"number": text} if more else text
+
 
 class ListPages(Paginator):  # type: ignore[type-arg]  # generic for the type checker alone
     """The pages of a list, of which at most `MOST_COUNTED` rows are counted: who goes on sees the others too."""
 
     @cached_property
+    def _known(self) -> int:
+        rows = self.object_list
+        return rows[: MOST_COUNTED + 1].count() if isinstance(rows, QuerySet) else len(rows)
+
+    @cached_property
+    def has_more(self) -> bool:
+        """Say whether there are more rows than are counted."""
+        return isinstance(self.object_list, QuerySet) and self._known > MOST_COUNTED
+
+    @cached_property
     def count(self) -> int:
         """Return how many rows there are, as far as they are counted."""
-        rows = self.object_list
-        many = rows[: MOST_COUNTED + 1].count() if isinstance(rows, QuerySet) else len(rows)
-        self._has_more = isinstance(rows, QuerySet) and many > MOST_COUNTED
-        return MOST_COUNTED if self._has_more else many
+        return MOST_COUNTED if self.has_more else self._known
 
     @property
     def rows_text(self) -> str:
         """Return how many rows there are, in figures or as "more than 1,000"."""
-        return self._text(self.count)
-
-    @property
-    def pages_text(self) -> str:
-        """Return how many pages there are, in figures or as "more than 100"."""
-        return self._text(self.num_pages)
-
-    def _text(self, number: int) -> str:
-        text, many = f"{number:,}", self.count
-        return _("more than %(number)s") % {"number": text} if many and self._has_more else text
+        return _at_least(self.count, more=self.has_more)
 
     def has_row(self, number: int) -> bool:
         """Say whether there is a row of this number, the first being 0, beyond those that are counted."""
-        return number >= self.count > 0 and self._has_more and bool(self.object_list[number : number + 1])
+        return self.has_more and number >= self.count and bool(self.object_list[number : number + 1])
 
     def validate_number(self, number: Any) -> int:
         """Return the number of a page; raises InvalidPage where there is none."""

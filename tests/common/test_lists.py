@@ -33,7 +33,12 @@ def pages(rows: int, size: int = 2) -> ListPages:
 )
 def test_how_many_there_are_is_said_as_far_as_it_is_known(rows: int, text: str, of_pages: str, why: str) -> None:
     found = pages(rows)
-    assert (found.rows_text, found.pages_text) == (text, of_pages), why
+    assert (found.rows_text, found.page(1).pages_text) == (text, of_pages), why
+
+
+def test_behind_the_counted_pages_the_number_of_pages_grows_with_the_page() -> None:
+    found = pages(9)
+    assert [found.page(number).pages_text for number in (2, 3, 5)] == ["more than 2", "more than 3", "5"]
 
 
 def test_every_row_is_reached_by_going_on() -> None:
@@ -57,6 +62,6 @@ def test_the_nearest_page_is_given_for_one_that_is_not_there(asked: str, number:
 
 def test_a_list_in_memory_is_counted_whole() -> None:
     found = ListPages(range(9), 2)
-    assert (found.rows_text, found.pages_text, found.page(5).has_next()) == ("9", "5", False)
+    assert (found.rows_text, found.page(5).pages_text, found.page(5).has_next()) == ("9", "5", False)
     with pytest.raises(EmptyPage):
         found.page(6)
