@@ -22,6 +22,7 @@ from labeling.enums import Answer, Label
 from labeling.geometry import Box
 from labeling.outline_gate import class_to_outline
 from policy.enums import OutlineGate
+from policy.numbers import Policy
 
 YES, MAYBE, DOUBT, NO = Answer
 SIDE = 299
@@ -235,6 +236,17 @@ def slow_verdict(opinions: list[CountedOpinion], gate: OutlineGate, occlusion: b
     if reasons:
         return None, reasons
     return ("bird" if said[0] == ("definitely_yes", "definitely_no") else "bicycle"), set()
+
+
+def test_a_verdict_goes_by_the_numbers_of_the_contests_policy() -> None:
+    contest = Policy(
+        name="strict",
+        min_box_fraction=Fraction(1, 3),
+        outline_gate=OutlineGate.NOT_EXCLUDED,
+        occlusion_allowed=True,
+    )
+    assert VerdictPolicy.of(contest) == VerdictPolicy("strict", Fraction(1, 3), OutlineGate.NOT_EXCLUDED, True)
+    assert VerdictPolicy.of(Policy()) == VerdictPolicy()
 
 
 @settings(max_examples=250)
