@@ -113,9 +113,9 @@ def _check_questions(row: Row, gates: frozenset[OutlineGate], findings: Findings
     gold, another policy may have asked."""
     bird, bicycle, outline, *statements = row.cells(_QUESTIONS)
     expected = _outline_expected(bird, bicycle, gates)
-    if len(expected) == 2:
-        return
-    asked = True in expected
+    if len(expected) != 1:
+        return  # no policy is known, or they differ
+    (asked,) = expected
     for column, cell in zip(_STATEMENTS, statements, strict=True):
         if bool(cell) != asked:
             follows = "an answer, as it was asked" if asked else "nothing, as it was not asked"
