@@ -123,27 +123,27 @@ class _Answers(NamedTuple):
 
 
 @lru_cache(1 << 12)
-def _reasons(answers: "_Every", policy: VerdictPolicy, small: bool) -> tuple[Reason, ...]:
+def _reasons(answers: "_AllAnswers", policy: VerdictPolicy, small: bool) -> tuple[Reason, ...]:
     """Return each reason to reject; `small` says whether the smallest box is. Many pictures have the same answers."""
     return tuple(reason for reason, applies in _OBJECTIONS if applies(answers, policy, small))
 
 
-_Every = Sequence[_Answers]
+_AllAnswers = Sequence[_Answers]
 _SURE = (Answer.DEFINITELY_YES, Answer.DEFINITELY_NO)
 
 
-def _asked_to_outline(answers: _Every, policy: VerdictPolicy) -> list[_Answers]:
+def _asked_to_outline(answers: _AllAnswers, policy: VerdictPolicy) -> list[_Answers]:
     return [each for each in answers if class_to_outline(each.bird, each.bicycle, policy.outline_gate)]
 
 
-def _uncertain(answers: _Every) -> bool:
+def _uncertain(answers: _AllAnswers) -> bool:
     return any(each.bird not in _SURE or each.bicycle not in _SURE for each in answers)
 
 
 # Each reason, and whether it applies to all answers together; `small` says whether the smallest box is. The order is
 # part of the rule (R15). With no objection each of them names the same class, outlined, large enough, complete,
 # unoccluded and real, which is R13.
-_OBJECTIONS: tuple[tuple[Reason, Callable[[_Every, VerdictPolicy, bool], bool]], ...] = (
+_OBJECTIONS: tuple[tuple[Reason, Callable[[_AllAnswers, VerdictPolicy, bool], bool]], ...] = (
     (Reason.UNCERTAIN, lambda answers, policy, small: _uncertain(answers)),
     (
         Reason.BOTH_CLASSES,

@@ -19,7 +19,7 @@ from adjudication.schema import release_format as form
 from adjudication.verifier import derived
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import is_before
-from adjudication.verifier.panels import BOX, PanelKey, Panels, counted_ids, panel_key
+from adjudication.verifier.panels import PanelKey, Panels, counted_ids, panel_key
 from adjudication.verifier.release import EarlierReleases, Release
 from adjudication.verifier.release_reader import Manifest, compare_text, csv_text
 from adjudication.verifier.rows import Row, RowIndex, Times
@@ -30,7 +30,7 @@ from policy.enums import OutlineGate
 # What is read here of a release: no more is handed to another process.
 _TABLES = (form.IMAGES, form.RESPONSES, form.PANELS, form.RULINGS, form.CASES)
 _STATEMENTS = ("complete", "unoccluded", "real")
-_ANSWER = ("response_id", "image_id", "panel", "submitted_at", "counted", "void_reason", "outline", *BOX)
+_ANSWER = ("response_id", "image_id", "panel", "submitted_at", "counted", "void_reason", "outline")
 _QUESTIONS = ("contains_bird", "contains_bicycle", "outline", *_STATEMENTS)
 _RULING = ("image_id", "panel", "decided_at", "decided_by", "policy_version", "explanation")
 _WITH_ALL = (PanelState.FULL, PanelState.SETTLED)
@@ -45,13 +45,16 @@ def begin_answers(release: Release, processes: Executor | None) -> Callable[[], 
     return processes.submit(check_answers, Release(release.folder, manifest, tables, none, release.policies)).result
 
 
-class _Panels:
-    """The panels by their numbers: when each was dealt and full, and what of it was `counted`: 0 no answer, 1 none that
-    came when it was full, 2 one that did."""
+# Of a panel: whether answers were counted, and whether one of them came when it was full.
+_NO_ANSWER, _BEFORE_FULL, _WHEN_FULL = range(3)
+
+
+class _PanelTimes:
+    """When each panel was dealt and full, by its number, and what of the above its `answers` are."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.numbers: dict[PanelKey, int] = {}
-        self.dealt_at, self.full_at, self.counted = Times(), Times(), bytearray(len(rows))
+        self.dealt_at, self.full_at, self.answers = Times(), Times(), bytearray([_NO_ANSWER]) * len(rows)
         for number, row in enumerate(rows):
             image_id, panel, dealt_at, full_at = row.cells(("image_id", "panel", "dealt_at", "full_at"))
             self.numbers[panel_key(image_id, int(panel))] = number
@@ -61,19 +64,17 @@ class _Panels:
 
 def check_answers(release: Release) -> tuple[Findings, int]:
     """Check each answer against its panel and against the questions that were asked, and the files that are derived
-    from all of them. Whether a box follows from its outline, `rulings` checks: here it is the recorded one. Returns
-    what was found, and how many pictures have a row of `tasker_data.csv`."""
+    from all of them. Returns what was found, and how many pictures have a row of `tasker_data.csv`."""
     findings, responses = Findings(), release.rows(form.RESPONSES)
-    panels, counted = _Panels(release.rows(form.PANELS)), Panels(responses)
+    panels, counted = _PanelTimes(release.rows(form.PANELS)), Panels(responses)
     ids, times = array("Q"), Times()
     gates = frozenset(each.policy.outline_gate for each in release.policies.named.values())
     for number, row in enumerate(responses):
-        response_id, image_id, panel, at, counts, void_reason, outline, *sides = row.cells(_ANSWER)
+        response_id, image_id, panel, at, counts, void_reason, outline = row.cells(_ANSWER)
         ids.append(int(response_id))
         times.append(at)
         if counts == "true":
-            hundredths = [int(side.replace(".", "")) for side in sides] if outline and all(sides) else None
-            counted.add(number, row, hundredths)
+            counted.add(number, row, derived.outline_sides(outline) if outline else None)
             _check_questions(row, gates, findings)
             if void_reason:
                 findings.add(form.RESPONSES, row, counts, "false for a voided answer", column="counted", rule="R6")
@@ -94,7 +95,7 @@ def check_answers(release: Release) -> tuple[Findings, int]:
     return findings, files.tasker_rows
 
 
-def _check_times(row: Row, panels: _Panels, number: int, findings: Findings) -> None:
+def _check_times(row: Row, panels: _PanelTimes, number: int, findings: Findings) -> None:
     """No answer comes before its panel was dealt, and no counted one after it was full (R7)."""
     at, dealt_at, full_at = row["submitted_at"], panels.dealt_at[number], panels.full_at[number]
     if is_before(at, dealt_at):
@@ -102,7 +103,7 @@ def _check_times(row: Row, panels: _Panels, number: int, findings: Findings) -> 
         findings.add(form.RESPONSES, row, at, words, column="submitted_at")
     if row["counted"] != "true":
         return
-    panels.counted[number] = max(panels.counted[number], 2 if at == full_at else 1)
+    panels.answers[number] = max(panels.answers[number], _WHEN_FULL if at == full_at else _BEFORE_FULL)
     if full_at and is_before(full_at, at):
         words = f"not after {full_at}, when its panel was full"
         findings.add(form.RESPONSES, row, at, words, column="submitted_at")
@@ -130,7 +131,7 @@ def _outline_expected(bird: str, bicycle: str, gates: frozenset[OutlineGate]) ->
     return frozenset(class_to_outline(Answer(bird), Answer(bicycle), gate) is not None for gate in gates)
 
 
-def _check_panels(release: Release, panels: _Panels, findings: Findings) -> None:
+def _check_panels(release: Release, panels: _PanelTimes, findings: Findings) -> None:
     """Panels are numbered without a gap, full where they say so, and joined by as many as the board asked for."""
     asked = _case_times_by_panel(release)
     image, follows = "", 0
@@ -141,7 +142,7 @@ def _check_panels(release: Release, panels: _Panels, findings: Findings) -> None
         if bool(full_at) != (state in _WITH_ALL):
             words = "a time" if state in _WITH_ALL else "no time"
             findings.add(form.PANELS, row, full_at, f"{words}, as it is {state}", column="full_at")
-        if full_at and panels.counted[at] == 1:
+        if full_at and panels.answers[at] == _BEFORE_FULL:
             findings.add(form.PANELS, row, full_at, "the time of one of its answers", column="full_at")
         if row.get("joined", "0") != "0" and state == PanelState.SETTLED:
             # A case is published when it is closed, which may be after the ruling on its panel.
@@ -161,7 +162,7 @@ def _case_times_by_panel(release: Release) -> dict[tuple[str, str], list[str]]:
 
 
 def _check_rulings(
-    panels: _Panels, submitted_at: Callable[[int], str], release: Release, findings: Findings
+    panels: _PanelTimes, submitted_at: Callable[[int], str], release: Release, findings: Findings
 ) -> RowIndex[str]:
     """A ruling comes after what it counts and after the ruling before it, under the policy of its time (R7, R16).
     Returns image -> the ruling that holds."""
@@ -201,7 +202,7 @@ class DerivedFiles:
         """Find every line in which a file of the release differs."""
         lines = self.tasker_data()
         compare_text(folder, form.TASKER_DATA, lines, findings)
-        deque(lines, maxlen=0)  # those too that no file was there for
+        deque(lines, maxlen=0)  # without a file none was taken, and they are counted
         compare_text(folder, form.COCO, self.coco(manifest), findings)
 
     def tasker_data(self) -> Iterator[str]:
@@ -209,7 +210,7 @@ class DerivedFiles:
         return csv_text(chain(derived.TASKER_DATA_HEADINGS, self._tasker_rows()))
 
     def _tasker_rows(self) -> Iterator[list[str]]:
-        for image in self._images:
+        for _, image in self._first_rows():
             picture = self._picture(image)
             row = derived.tasker_data_row(picture, self._panels.of(picture.image_id))
             if row is not None:
@@ -218,8 +219,8 @@ class DerivedFiles:
 
     def coco(self, manifest: Manifest) -> Iterator[str]:
         """Yield the text of the annotations in pieces: it may be long."""
-        rulings = (self._newest.get(image["image_id"]) for image in self._images)
-        valid = array("I", (number for number, ruling in enumerate(rulings) if ruling and ruling["label"]))
+        rulings = ((number, self._newest.get(image["image_id"])) for number, image in self._first_rows())
+        valid = array("I", (number for number, ruling in rulings if ruling and ruling["label"]))
         pictures = (self._picture(self._images[number]) for number in valid)
         yield from derived.coco_head(manifest.values["week"], manifest.rule_book, pictures)
         annotations = derived.Annotations()
@@ -227,6 +228,14 @@ class DerivedFiles:
             picture = self._picture(self._images[number])
             yield annotations.of(picture, self._panels.of(picture.image_id))
         yield derived.COCO_TAIL
+
+    def _first_rows(self) -> Iterator[tuple[int, Row]]:
+        """Yield each picture once, with the number of its row."""
+        before = ""
+        for number, image in enumerate(self._images):
+            if image["image_id"] != before:
+                yield number, image
+            before = image["image_id"]
 
     def _picture(self, image: Row) -> derived.ReleasedPicture:
         image_id, sha256_pixels, width, height = image.cells(("image_id", "sha256_pixels", "width", "height"))

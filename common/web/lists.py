@@ -10,7 +10,6 @@ import django_filters
 from django.core.paginator import EmptyPage, Page, Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext as _
 
 from common.web.forms import DayField, Form
 
@@ -54,6 +53,10 @@ class ListPage(Page[Any]):
 
     def has_next(self) -> bool:
         """Say whether there are rows behind those of this page."""
+        return self._is_followed
+
+    @cached_property
+    def _is_followed(self) -> bool:
         return super().has_next() or self.paginator.has_row(self.end_index())
 
     def end_index(self) -> int:
@@ -61,15 +64,15 @@ class ListPage(Page[Any]):
         return self.start_index() + len(self) - 1 if len(self) else 0
 
     @property
-    def pages_text(self) -> str:
-        """Return how many pages there are, in figures or as "more than 50"."""
-        known = max(self.number, self.paginator.num_pages)
-        return _at_least(known, more=self.paginator.has_more and (self.number < known or self.has_next()))
+    def has_more_pages(self) -> bool:
+        """Say whether there are more pages than are known."""
+        return self.paginator.has_more and (self.number < self.known_pages or self.has_next())
 
-
-def _at_least(number: int, *, more: bool) -> str:
-    text = f"{number:,}"
-    return _("more than %(number)s") % {"number": text} if more else text
+    @property
+    def known_pages(self) -> int:
+        """Return how many pages there are, as far as their rows are counted or it was paged on."""
+        counted = MOST_COUNTED // self.paginator.per_page if self.paginator.has_more else self.paginator.num_pages
+        return max(self.number, counted)
 
 
 class ListPages(Paginator):  # type: ignore[type-arg]  # generic for the type checker alone
@@ -89,11 +92,6 @@ class ListPages(Paginator):  # type: ignore[type-arg]  # generic for the type ch
     def count(self) -> int:
         """Return how many rows there are, as far as they are counted."""
         return MOST_COUNTED if self.has_more else self._known
-
-    @property
-    def rows_text(self) -> str:
-        """Return how many rows there are, in figures or as "more than 1,000"."""
-        return _at_least(self.count, more=self.has_more)
 
     def has_row(self, number: int) -> bool:
         """Say whether there is a row of this number, the first being 0, beyond those that are counted."""
@@ -116,7 +114,8 @@ class ListPages(Paginator):  # type: ignore[type-arg]  # generic for the type ch
 
 
 def page_of(request: HttpRequest, rows: Sequence[Any] | QuerySet[Any], size: int, *, name: str = "page") -> ListPage:
-    """Return the page of `rows` that the address asks for by `name`, or the nearest there is."""
+    """Return the page of `rows` that the address asks for by `name`; where there is none, the first or the last that is
+    counted."""
     pages = ListPages(rows, size)
     return cast(ListPage, pages.get_page(request.GET.get(name, "")[:LONGEST_PAGE_NUMBER]))
 

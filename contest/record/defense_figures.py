@@ -111,20 +111,20 @@ def visible_pictures(public: bool, image: str = "") -> Q:
 def defense_rows(*, public: bool, now: datetime) -> list[DefenseListRow]:
     """Return the published defenses, those in force first; to organizers also those that are not published yet."""
     shown = Defense.objects.filter(published_at__isnull=False) if public else Defense.objects.all()
-    fresh = PUBLIC_FRESH_SECONDS if public else FRESH_SECONDS
-    pictures = remembered(
-        f"pictures-answered-{'public' if public else 'all'}", fresh, lambda: _pictures_answered(public)
-    )
-    breaks = dict(defense_breaks(public).order_by().values_list("defense").annotate(Count("image", distinct=True)))
+    fresh, readers = (PUBLIC_FRESH_SECONDS, "public") if public else (FRESH_SECONDS, "all")
+    pictures, breaks = remembered(f"answered-and-broken-{readers}", fresh, lambda: _answered_and_broken(public))
     ordered = list(shown.order_by(F("retired_at").desc(nulls_first=True), "name", "pk").select_related("entry__team"))
     found = defense_states(ordered, now=now, breaks=defense_breaks(public))
     return [DefenseListRow(each, pictures.get(each.pk, 0), breaks.get(each.pk, 0), found[each.pk]) for each in ordered]
 
 
-def _pictures_answered(public: bool) -> dict[int, int]:
-    """Return defense -> how many pictures it answered."""
-    answered = predictions_in_force().filter(visible_pictures(public, "image__")).order_by()
-    return dict(answered.values_list("defense").annotate(pictures=Count("image", distinct=True)))
+def _answered_and_broken(public: bool) -> tuple[dict[int, int], dict[int, int]]:
+    """Return defense -> how many pictures it answered, and of how many a mistake broke it."""
+    pictures, broken = (
+        dict(rows.order_by().values_list("defense").annotate(Count("image", distinct=True)))
+        for rows in (predictions_in_force().filter(visible_pictures(public, "image__")), defense_breaks(public))
+    )
+    return pictures, broken
 
 
 def defense_breaks(public: bool) -> QuerySet[Break]:

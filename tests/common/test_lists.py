@@ -24,21 +24,30 @@ def pages(rows: int, size: int = 2) -> ListPages:
 
 
 @pytest.mark.parametrize(
-    ("rows", "text", "of_pages", "why"),
+    ("rows", "counted", "more", "why"),
     [
-        (0, "0", "1", "nothing is counted exactly"),
-        (4, "4", "2", "as many as are counted"),
-        (5, "more than 4", "more than 2", "one more is not counted"),
+        (0, 0, False, "nothing is counted exactly"),
+        (4, 4, False, "as many as are counted"),
+        (5, 4, True, "one more is not counted"),
     ],
 )
-def test_how_many_there_are_is_said_as_far_as_it_is_known(rows: int, text: str, of_pages: str, why: str) -> None:
+def test_rows_are_counted_up_to_a_bound(rows: int, counted: int, more: bool, why: str) -> None:
     found = pages(rows)
-    assert (found.rows_text, found.page(1).pages_text) == (text, of_pages), why
+    assert (found.count, found.has_more) == (counted, more), why
 
 
-def test_behind_the_counted_pages_the_number_of_pages_grows_with_the_page() -> None:
-    found = pages(9)
-    assert [found.page(number).pages_text for number in (2, 3, 5)] == ["more than 2", "more than 3", "5"]
+@pytest.mark.parametrize(
+    ("size", "known", "why"),
+    [
+        (2, ["more than 2", "more than 2", "more than 3", "more than 4", "5"], "the last page says how many there are"),
+        (3, ["more than 1", "more than 2", "3"], "a page that is counted in part is none of those known"),
+        (9, ["1"], "all rows are on one page"),
+    ],
+)
+def test_the_number_of_known_pages_grows_with_the_page(size: int, known: list[str], why: str) -> None:
+    found = pages(9, size)
+    shown = [found.page(number) for number in range(1, len(known) + 1)]
+    assert [f"{'more than ' if page.has_more_pages else ''}{page.known_pages}" for page in shown] == known, why
 
 
 def test_every_row_is_reached_by_going_on() -> None:
@@ -62,6 +71,6 @@ def test_the_nearest_page_is_given_for_one_that_is_not_there(asked: str, number:
 
 def test_a_list_in_memory_is_counted_whole() -> None:
     found = ListPages(range(9), 2)
-    assert (found.rows_text, found.page(5).pages_text, found.page(5).has_next()) == ("9", "5", False)
+    assert (found.count, found.has_more, found.page(5).known_pages, found.page(5).has_next()) == (9, False, 5, False)
     with pytest.raises(EmptyPage):
         found.page(6)
