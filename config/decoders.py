@@ -181,8 +181,8 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "scoring/reference/picture_statistics.py:load",
     ),
     "written here, not read": (
+        "adjudication/verifier/panels.py:Panels._held",
         "adjudication/verifier/panels.py:Panels.ids",
-        "adjudication/verifier/panels.py:Panels.panel",
         "adjudication/zipapp.py:build_zipapp",
         "contest/demo/programs.py:tar_of",
         "contest/demo/programs.py:zip_of",
