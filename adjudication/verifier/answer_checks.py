@@ -45,12 +45,12 @@ def begin_answers(release: Release, processes: Executor | None) -> Callable[[], 
     return processes.submit(check_answers, Release(release.folder, manifest, tables, none, release.policies)).result
 
 
-# Of a panel: whether answers were counted, and whether one of them came when it was full.
+# What is known of the counted answers of a panel: none yet; some, all before it was full; one at the time it was full.
 _NO_ANSWER, _BEFORE_FULL, _WHEN_FULL = range(3)
 
 
 class _PanelTimes:
-    """When each panel was dealt and full, by its number, and what of the above its `answers` are."""
+    """The panels by number: when each was dealt, when it was full, and `answers`, one of the three states above."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.numbers: dict[PanelKey, int] = {}
