@@ -22,7 +22,6 @@ from bench.scored import defense, pictures, policy_of
 from defense_kit.limits import DefenseLimits
 from labeling.models import Image
 from scoring import leases, services
-from scoring.arrays import load_picture
 from scoring.engine import ScoringEngine
 from scoring.inference import TorchForward, choose_device, describe_device
 from scoring.models import Prediction, Run
@@ -65,7 +64,6 @@ def _turns(
     times: dict[str, list[float]] = {way: [] for way in ways}
     for turn in range(rounds + 1):
         pictures(Image.objects.count() + 1, batch_size * batches, SIDE, timezone.now())
-        _compare(batch_size * batches)
         measured = [
             *(bare(batches) for bare in alone.values()),
             *(speed for arm in arms for speed in (arm.answers(batches), arm.rows())),
@@ -73,13 +71,6 @@ def _turns(
         for way, speed in zip(ways, measured, strict=True):
             times[way] += [speed] if turn else []
     return times
-
-
-def _compare(newest: int) -> None:
-    """Read the newest pictures: the first time that a scorer meets one, it compares it with its hash."""
-    shas = Image.objects.order_by("-pk").values_list("pixels_sha256", flat=True)[:newest]
-    for sha in shas:
-        load_picture(sha, SIDE)
 
 
 class _InWorker:

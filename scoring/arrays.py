@@ -1,7 +1,7 @@
 """Caches pictures as decoded arrays.
 
-The cache holds one raw file of S*S*3 bytes per picture, named by the hash of its pixels. It may be deleted at any
-time: the picture store is the truth. It takes what the disk has, and gives way where room is short.
+The cache holds one file per picture, named by the hash of its pixels: S*S*3 raw bytes and a checksum. It may be deleted
+at any time: the picture store is the truth. It takes what the disk has, and gives way where room is short.
 """
 
 import io
@@ -12,16 +12,16 @@ from pathlib import Path
 
 import numpy as np
 import structlog
+import xxhash
 from django.conf import settings
 
 from defense_kit.protocol import Pixels as Pixels
 from picture_files.png import PictureDamaged, decode_png, pixels_sha256
 from picture_files.store import picture_key, picture_store, write_whole
 
-MOST_COMPARED = 100_000
 LEAST_FREE_BYTES = 10 << 30
 _LEAST_FREE_SHARE = 20  # of a small disk, one part in so many
-_compared: set[str] = set()
+_CHECKSUM_BYTES = 8
 
 log = structlog.get_logger(__name__)
 
@@ -66,31 +66,31 @@ def _fill(flat: Pixels, sha: str, size: int, key: Callable[[str], str], *, cache
 
 def _read_cached(flat: Pixels, sha: str, size: int) -> bool:
     """Fill `flat` from the cache; False where that has nothing, or what it should not have."""
-    path = _path(sha)
+    checksum = bytearray(_CHECKSUM_BYTES)
     try:
-        file = os.open(path, os.O_RDONLY)  # a file object costs a tenth of what reading does
+        file = os.open(_path(sha), os.O_RDONLY)  # a file object costs a tenth of what reading does
     except OSError:  # not there yet, or no cache at all
         return False
     try:
-        whole = os.fstat(file).st_size == flat.size == os.readv(file, [flat.data])
+        read = os.readv(file, [flat.data, checksum])
+        whole = os.fstat(file).st_size == read == flat.size + _CHECKSUM_BYTES
     except OSError:
         return False
     finally:
         os.close(file)
-    return whole and _is_picture(path, flat, sha, size)
-
-
-def _is_picture(path: str, flat: Pixels, sha: str, size: int) -> bool:
-    """Compare what was read with its hash, once for each file in a process: hashing costs more than reading."""
-    if path in _compared:
-        return True
-    if pixels_sha256(size, size, flat.tobytes()) != sha:
+    if whole and checksum != _checksum(flat, sha):
         log.warning("cached_picture_damaged", pixels_sha256=sha)
         return False
-    if len(_compared) >= MOST_COMPARED:
-        _compared.clear()
-    _compared.add(path)
-    return True
+    return whole
+
+
+def _checksum(flat: Pixels, sha: str) -> bytes:
+    """Return the checksum of a cached picture, which differs for the same bytes under another name.
+
+    The SHA-256 of the pixels takes as long as a small network does for its answer. It is compared when the picture
+    comes out of the store; this one finds what a disk or a power cut did to the copy since then.
+    """
+    return xxhash.xxh3_64_digest(flat.data, seed=int(sha[:16], 16))
 
 
 def _decoded(sha: str, size: int, key: Callable[[str], str]) -> Pixels:
@@ -108,7 +108,7 @@ def _decoded(sha: str, size: int, key: Callable[[str], str]) -> Pixels:
 def cache_picture(sha: str, flat: Pixels) -> None:
     """Keep a picture's pixels, uint8 [S * S * 3], so that nobody has to decode it; where there is no room, do not."""
     try:
-        write_whole(Path(_path(sha)), io.BytesIO(flat.tobytes()))
+        write_whole(Path(_path(sha)), io.BytesIO(flat.tobytes() + _checksum(flat, sha)))
     except OSError:  # the pixels are at hand all the same
         log.warning("picture_not_cached", exc_info=True)
 

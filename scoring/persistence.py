@@ -67,7 +67,9 @@ def _copied(alike: Mapping[str, Any], rows: Sequence[Row]) -> str:
 
 
 def _copied_value(value: Any) -> str:
-    return "\\N" if value is None else str(value).translate(_ESCAPED)
+    if isinstance(value, str):
+        return value.translate(_ESCAPED)
+    return "\\N" if value is None else str(value)
 
 
 def _marks(places: Collection[object], mark: str = "%s") -> str:

@@ -163,6 +163,9 @@ def test_an_engine_is_named_with_what_it_leaves_open(
     assert "Container engine: " in said and "Ready." in said
 
 
+CACHED_BYTES = 20 * 20 * 3 + 8
+
+
 def pictures(count: int) -> Any:
     return np.random.default_rng(3).integers(0, 256, (count, 20, 20, 3), dtype=np.uint8)
 
@@ -175,7 +178,7 @@ def test_arrays_are_the_pixels_in_the_order_asked_for(settings: Any) -> None:
     drawn = pictures(3)
     shas = [cast.stored(picture).pixels_sha256 for picture in drawn]
     assert (arrays.load_arrays(shas[::-1], 20) == drawn[::-1]).all()
-    assert sorted(path.stat().st_size for path in files(settings.ARRAY_CACHE_DIR)) == [1200] * 3
+    assert sorted(path.stat().st_size for path in files(settings.ARRAY_CACHE_DIR)) == [CACHED_BYTES] * 3
 
 
 def stored() -> tuple[Any, str]:
@@ -195,16 +198,36 @@ def test_a_picture_is_decoded_once(settings: Any, tmp_path: Path) -> None:
         assert is_loaded(*picture)
 
 
-@pytest.mark.parametrize("damage", [b"", b"\0" * 1199, b"\0" * 1201, b"\0" * 1200])
+DAMAGES: list[tuple[Callable[[bytes], bytes], str]] = [
+    (lambda _: b"", "empty"),
+    (lambda whole: whole[:-1], "cut off"),
+    (lambda whole: whole + b"\0", "too long"),
+    (lambda whole: bytes(len(whole)), "zeros, as after a power cut"),
+    (lambda whole: bytes([whole[0] ^ 1]) + whole[1:], "one bit of the pixels"),
+    (lambda whole: whole[:-1] + bytes([whole[-1] ^ 1]), "one bit of the checksum"),
+    (lambda whole: whole[:1200], "pixels alone, as earlier versions cached them"),
+]
+
+
+@pytest.mark.parametrize(("damage", "why"), DAMAGES, ids=[row[1] for row in DAMAGES])
 def test_a_cache_file_that_is_not_the_picture_is_made_again(
-    settings: Any, damage: bytes, monkeypatch: pytest.MonkeyPatch
+    settings: Any, damage: Callable[[bytes], bytes], why: str
 ) -> None:
     picture = stored()
     assert is_loaded(*picture)
     (file,) = files(settings.ARRAY_CACHE_DIR)
-    monkeypatch.setattr(arrays, "_compared", set())  # another process, after a power cut
-    file.write_bytes(damage)
-    assert is_loaded(*picture) and file.stat().st_size == 1200
+    whole = file.read_bytes()
+    file.write_bytes(damage(whole))
+    assert is_loaded(*picture) and file.read_bytes() == whole, why
+
+
+def test_a_cache_file_under_the_name_of_another_picture_is_made_again(settings: Any) -> None:
+    drawn = pictures(2)
+    one, other = (cast.stored(each).pixels_sha256 for each in drawn)
+    arrays.load_arrays([one, other], 20)
+    (first,), (second,) = (list(Path(settings.ARRAY_CACHE_DIR).rglob(f"{sha}*")) for sha in (one, other))
+    second.write_bytes(first.read_bytes())
+    assert is_loaded(drawn[1], other)
 
 
 WRONG = [
@@ -245,13 +268,13 @@ def test_a_full_disk_costs_only_time_and_leaves_no_half_file(settings: Any, monk
         (10_000, 10_000, 3, "there is room"),
         (10_000, 9_999, 0, "all of it is less than what is missing"),
         (600, 599, 2, "what was cached longest ago goes first"),
-        (1_200, 1_199, 1, "as long as there is too little"),
+        (1_300, 1_299, 1, "as long as there is too little"),
     ],
 )
 def test_the_cache_gives_way_where_the_disk_is_short(
     least: int, free: int, left: int, why: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cached = []  # three pictures of 1,200 bytes, the oldest first
+    cached = []  # three files, the oldest first
     for age, picture in zip((300, 200, 100), pictures(3), strict=True):
         arrays.load_arrays([cast.stored(picture).pixels_sha256], 20)
         (new,) = set(files(settings.ARRAY_CACHE_DIR)) - set(cached)
