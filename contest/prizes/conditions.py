@@ -6,11 +6,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 
 from adjudication.enums import Verdict
-from adjudication.models import Ruling
+from adjudication.selectors import rulings_in_force
 from common.times import absolute
 from contest.core.breaks import sent_as_attack
 from contest.core.models import Attack, Stake
@@ -180,8 +180,8 @@ def reruns_after(stake: Stake) -> QuerySet[Rerun]:
 
 def valid_attacks(stake: Stake) -> QuerySet[Attack]:
     """Return the attacks of the stake's time, and those before it, whose pictures are valid now."""
-    newest = Ruling.objects.filter(image=OuterRef("image")).order_by("-number").values("verdict")[:1]
-    rows = Attack.objects.annotate(verdict=Subquery(newest)).filter(verdict=Verdict.VALID, withdrawn_at__isnull=True)
+    valid = rulings_in_force().filter(verdict=Verdict.VALID).values("image")
+    rows = Attack.objects.filter(image__in=valid, withdrawn_at__isnull=True)
     until = unbroken_until(stake)
     return rows.filter(received_at__lt=until) if until else rows
 
@@ -244,8 +244,6 @@ def _in_time(stake: Stake, applied: Sequence[Rerun]) -> QuerySet[Prediction]:
 
 def _mistakes(answers: QuerySet[Prediction]) -> QuerySet[Prediction]:
     """Return the answers to attacks that are the other class than what the ruling of now says (R29)."""
-    newest = Ruling.objects.filter(image=OuterRef("image")).order_by("-number").values("label")[:1]
-    other = Q(answer=DefenseAnswer.BIRD, label_now=Label.BICYCLE) | Q(
-        answer=DefenseAnswer.BICYCLE, label_now=Label.BIRD
-    )
-    return answers.annotate(label_now=Subquery(newest)).filter(sent_as_attack(), other)
+    bird, bicycle = (rulings_in_force().filter(label=label).values("image") for label in (Label.BIRD, Label.BICYCLE))
+    other = Q(answer=DefenseAnswer.BIRD, image__in=bicycle) | Q(answer=DefenseAnswer.BICYCLE, image__in=bird)
+    return answers.filter(other, sent_as_attack())

@@ -8,6 +8,7 @@ from django.db.models.functions import Coalesce
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
+from adjudication.selectors import rulings_in_force
 from contest.core.conflicts import board_members, conflicts_in_force
 from contest.core.models import Attack, Stake
 from contest.core.settled_weeks import open_cases
@@ -51,9 +52,8 @@ def rejected_pictures(defense: Defense) -> QuerySet[Image]:
     sent = Attack.objects.filter(withdrawn_at__isnull=True, received_at__gte=week_at(stake.staked_at).start)
     until = unbroken_until(stake)
     sent = sent.filter(received_at__lt=until) if until else sent
-    newest = Ruling.objects.filter(image=OuterRef("pk")).order_by("-number")
-    rejected = Image.objects.annotate(verdict=Subquery(newest.values("verdict")[:1])).filter(verdict=Verdict.REJECTED)
-    return rejected.filter(pk__in=sent.values("image")).order_by("pk")
+    rejected = rulings_in_force().filter(verdict=Verdict.REJECTED).values("image")
+    return Image.objects.filter(pk__in=rejected).filter(pk__in=sent.values("image")).order_by("pk")
 
 
 def confirmations_in_force(defense: Defense) -> QuerySet[Examination]:
