@@ -40,8 +40,8 @@ class Figure:
 
     def is_worse_than(self, before: float) -> bool:
         """Say whether it is a ratio that lost more than MOST_LOST of what it was."""
-        kept = self.measured / before if self.more else before / self.measured
-        return bool(self.floor) and kept < 1 - MOST_LOST
+        better, worse = (before, self.measured) if self.more else (self.measured, before)
+        return bool(self.floor) and worse < (1 - MOST_LOST) * better
 
     def row(self) -> list[str]:
         """Return its row in the table of all figures."""
@@ -133,8 +133,9 @@ class Report:
 
 def record(folder: Path, report: Report) -> int:
     """Put a report in place of the one in `folder`, print its figures and what failed, and return the exit status."""
-    failures = report.failures(Report.read(folder))
+    before = Report.read(folder)
     report.write(folder)
+    failures = report.failures(before)
     print("\n\n".join([report.table().markdown(), *failures, str(folder / "results.md")]))
     return 1 if failures else 0
 

@@ -30,9 +30,9 @@ CLAIM_TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class NothingLeft:
-    """No picture for this tasker now; `others_hold_some` says whether asking again soon may help."""
+    """No picture for this tasker now. Where others hold some, asking again soon may help."""
 
-    others_hold_some: bool
+    held: selectors.HeldByOthers | None
 
 
 def assignment_next(
@@ -86,7 +86,7 @@ def _next(
         raise Conflict(message, "enough_held")
     slot = min({1, 2, 3} - {assignment.slot for assignment in held})
     claimed = _claim(tasker, slot, policy, now, rng) or _resume_lapsed(tasker, slot, policy, now)
-    return claimed or NothingLeft(selectors.others_hold_work_for(tasker))
+    return claimed or NothingLeft(selectors.held_by_others(tasker))
 
 
 def _renew(assignment: Assignment, policy: Policy, now: datetime) -> bool:

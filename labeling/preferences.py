@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
@@ -46,6 +47,7 @@ ACTIONS = (
     KeyAction("previous_question", "b", _("Previous question")),
     KeyAction("cannot_outline", "n", _("Say that it cannot be outlined")),
     KeyAction("submit", "Enter", _("Submit")),
+    KeyAction("take_back", "z", _("Take the last answer back, for five seconds")),
     KeyAction("undo", "u", _("Undo")),
     KeyAction("redo", "y", _("Redo")),
     KeyAction("close_outline", "c", _("Close the outline")),
@@ -60,6 +62,13 @@ ACTIONS = (
     KeyAction("fit", "0", _("Show the whole picture")),
     KeyAction("move", "m", _("Let a drag move the picture in place of tracing")),
     KeyAction("smoothing", "s", _("Show the picture smoothly, or every pixel as a square")),
+    KeyAction("brighter", "p", _("Brighten the picture")),
+    KeyAction("darker", "o", _("Darken the picture")),
+    KeyAction("more_contrast", "j", _("Raise the contrast of the picture")),
+    KeyAction("less_contrast", "h", _("Lower the contrast of the picture")),
+    KeyAction("as_sent", "a", _("Show brightness and contrast as they are")),
+    KeyAction("guides", "g", _("Show lines through the pointer")),
+    KeyAction("minimap", "t", _("Show a map while the picture is zoomed")),
     KeyAction("instructions", "?", _("Open the instructions")),
     KeyAction("report", "r", _("Report the picture")),
     KeyAction("ask", "q", _("Ask a question")),
@@ -70,6 +79,10 @@ ACTIONS = (
 _DEFAULTS = {action.name: action.key for action in ACTIONS}
 # How far a traced line may lie from its corners, in pixels of a picture 299 wide.
 _FINEST, _COARSEST = 0.25, 6.0
+# Brightness and contrast, in percent of the picture's own.
+_LEAST_PERCENT, _MOST_PERCENT = 50, 200
+# How a tasker looks at pictures, and what holds until they choose.
+LOOKS = {"smoothing": True, "simplify": 1, "brightness": 100, "contrast": 100, "guides": False, "minimap": True}
 
 
 def key_bindings(tasker: Tasker | None) -> dict[str, str]:
@@ -116,8 +129,7 @@ def tasker_preferences(tasker: Tasker) -> dict[str, Any]:
     return {
         "keys": key_bindings(tasker),
         "instructions": instructions_read(tasker),
-        "smoothing": chosen.get("smoothing", True),
-        "simplify": chosen.get("simplify", 1),
+        **{name: chosen.get(name, usual) for name, usual in LOOKS.items()},
     }
 
 
@@ -151,10 +163,18 @@ def _read_version(value: Any) -> int:
     raise InvalidInput(_now("Send the version of the instructions that was read."), "invalid", field="instructions")
 
 
-def _read_smoothing(value: Any) -> bool:
+def _read_flag(name: str, value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    raise InvalidInput(_now("Send smoothing as true or false."), "invalid", field="smoothing")
+    raise InvalidInput(_now("Send %(name)s as true or false.") % {"name": name}, "invalid", field=name)
+
+
+def _read_percent(name: str, value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and _LEAST_PERCENT <= value <= _MOST_PERCENT:
+        return value
+    limits = {"name": name, "least": _LEAST_PERCENT, "most": _MOST_PERCENT}
+    words = _now("Send %(name)s as a whole number from %(least)s to %(most)s.") % limits
+    raise InvalidInput(words, "invalid", field=name)
 
 
 def _read_simplify(value: Any) -> float:
@@ -171,6 +191,7 @@ def _wrong(words: str) -> InvalidInput:
 _READERS: dict[str, Callable[[Any], Any]] = {
     "keys": _read_keys,
     "instructions": _read_version,
-    "smoothing": _read_smoothing,
     "simplify": _read_simplify,
+    **{name: partial(_read_flag, name) for name in ("smoothing", "guides", "minimap")},
+    **{name: partial(_read_percent, name) for name in ("brightness", "contrast")},
 }

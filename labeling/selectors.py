@@ -317,11 +317,22 @@ def gold_for(tasker: Tasker, instead_of: Image, most_uses: int, rng: Random) -> 
     return GoldPicture(known, panel, Image.from_db(connection.alias, _PICTURE, picture))
 
 
-def others_hold_work_for(tasker: Tasker) -> bool:
-    """Say whether a picture new to this tasker is only held by others just now, so that waiting may help."""
+@dataclass(frozen=True, slots=True)
+class HeldByOthers:
+    """How many pictures new to a tasker others are at, and when the last of their leases ends unless it is renewed."""
+
+    pictures: int
+    until: datetime
+
+
+def held_by_others(tasker: Tasker) -> HeldByOthers | None:
+    """Return what is new to this tasker and held by others just now, so that waiting may help; None for nothing."""
     mine = Assignment.objects.filter(tasker=tasker, image=models.OuterRef("image"))
     held = Assignment.objects.filter(~Q(tasker=tasker), state=AssignmentState.LEASED, known__isnull=True)
-    return held.filter(~models.Exists(mine)).exists()
+    found = held.filter(~models.Exists(mine)).aggregate(
+        pictures=models.Count("image", distinct=True), until=models.Max("expires_at")
+    )
+    return HeldByOthers(**found) if found["pictures"] else None
 
 
 def panels_of(image: Image) -> QuerySet[Panel]:

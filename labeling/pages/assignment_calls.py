@@ -148,8 +148,15 @@ def _next_json(user: Any, holding: Collection[UUID], *, now: datetime) -> dict[s
     except DomainError as error:
         return {"next": None, "next_error": error_body(error)}
     if isinstance(found, leases.NothingLeft):
-        return {"next": None, "retry_after": RETRY_AFTER_SECONDS if found.others_hold_some else None}
+        return {"next": None, "retry_after": RETRY_AFTER_SECONDS if found.held else None}
     return {"next": assignment_json(found)}
+
+
+def _headers_of(nothing: leases.NothingLeft) -> dict[str, str]:
+    if nothing.held is None:
+        return {}
+    held = {"Held-By-Others": str(nothing.held.pictures), "Held-Until": iso(nothing.held.until)}
+    return {"Retry-After": str(RETRY_AFTER_SECONDS), **held}
 
 
 @limit_body(SMALL_BYTES)
@@ -162,7 +169,10 @@ class AssignmentNext(DirectView):
         request=NextIn,
         responses={
             200: AssignmentOut,
-            204: OpenApiResponse(description="Nothing is left; with Retry-After when others hold pictures."),
+            204: OpenApiResponse(
+                description="Nothing is left. When others hold pictures, Retry-After says when to ask again, "
+                "Held-By-Others how many they are, and Held-Until when the last of those leases ends."
+            ),
             (400, "application/json"): ErrorOut,
             (401, "application/json"): ErrorOut,
             (403, "application/json"): ErrorOut,
@@ -177,8 +187,7 @@ class AssignmentNext(DirectView):
         """Return the picture, or nothing."""
         found = _claim(user, _holding(_body(data, frozenset({"holding"}))), now=domain_now())
         if isinstance(found, leases.NothingLeft):
-            headers = {"Retry-After": str(RETRY_AFTER_SECONDS)} if found.others_hold_some else {}
-            return Response(status=status.HTTP_204_NO_CONTENT, headers=headers)
+            return Response(status=status.HTTP_204_NO_CONTENT, headers=_headers_of(found))
         return Response(assignment_json(found))
 
 

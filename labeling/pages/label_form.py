@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
+from common.times import to_the_second
 from labeling import wording
 from labeling.enums import Answer, Label, TieBreak
 from labeling.instructions import news_since
@@ -17,8 +18,17 @@ from labeling.models import Tasker
 from labeling.notices import notices_json
 from labeling.outline_gate import class_to_outline
 from labeling.pages.label_words import page_words
-from labeling.preferences import ACTIONS, NAMED_KEYS, instructions_read, key_bindings, key_hints, tasker_preferences
+from labeling.preferences import (
+    ACTIONS,
+    LOOKS,
+    NAMED_KEYS,
+    instructions_read,
+    key_bindings,
+    key_hints,
+    tasker_preferences,
+)
 from labeling.questions.report_words import KIND_WORDS
+from labeling.selectors import HeldByOthers
 from policy.enums import OutlineGate
 from policy.numbers import Policy
 
@@ -31,6 +41,8 @@ _NOT_ASKED = _("This is not asked with these answers to questions 1 and 2: choos
 _NO_OUTLINE_ASKED = _("No outline is asked with these answers to questions 1 and 2: leave the field empty.")
 
 
+# For how long an answer can be taken back before it is sent.
+HOLD_SECONDS = 5
 # Every module that the page's script needs, so that the browser fetches them side by side and not one after the other.
 MODULES = tuple(
     f"js/{name}.js"
@@ -67,6 +79,7 @@ MODULES = tuple(
         "outline_keyboard",
         "outline_keys",
         "outline_loupe",
+        "outline_minimap",
         "outline_model",
         "outline_mouse",
         "outline_pointers",
@@ -239,7 +252,7 @@ def label_context(
     values: Mapping[str, str] | None = None,
     errors: Mapping[str, str] | None = None,
     refused: str = "",
-    others_hold_some: bool = False,
+    held: HeldByOthers | None = None,
     retry_after: int = 0,
 ) -> dict[str, Any]:
     """Return what `labeling/label.html` shows: the form on `assignment`, which is as the API tells it, or null.
@@ -253,7 +266,8 @@ def label_context(
         "form": ShownForm(values or {}, errors or {}, _gate(assignment, policy), key_hints(tasker)),
         "hidden": hidden_fields(assignment, now=now),
         "refused": refused,
-        "others_hold_some": others_hold_some,
+        "held": held,
+        "held_until": to_the_second(held.until, tasker.time_zone or policy.time_zone) if held else "",
         "desk": desk,
         "report_kinds": KIND_WORDS,
         "modules": MODULES,
@@ -287,6 +301,7 @@ def page_data(
         "retryAfter": retry_after,
         "ahead": desk.ahead,
         "breakMinutes": policy.break_minutes,
+        "holdSeconds": HOLD_SECONDS if desk.ahead else 0,
         "gates": {gate: gate_table(gate) for gate in OutlineGate},
         "followUps": {label: _words(follow_up) for label, follow_up in wording.FOLLOW_UPS.items()},
         "tieBreaks": wording.TIE_BREAKS,
@@ -308,7 +323,7 @@ def _of_tasker(tasker: Tasker) -> dict[str, Any]:
         "language": get_language(),
         "timeZone": tasker.time_zone,
         "instructionsRead": instructions_read(tasker),
-        "looks": {name: preferences[name] for name in ("smoothing", "simplify")},
+        "looks": {name: preferences[name] for name in LOOKS},
         "keys": {
             "actions": [{"name": each.name, "words": each.words, "key": keys[each.name]} for each in ACTIONS],
             "hints": NAMED_KEYS,

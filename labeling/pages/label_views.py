@@ -85,8 +85,8 @@ def _show_next(request: HttpRequest, tasker: Tasker, *, now: datetime) -> HttpRe
     policy = policy_in_force(now).policy
     found = leases.assignment_next(tasker=tasker, holding=frozenset(), policy=policy, now=now, rng=_random)
     if isinstance(found, leases.NothingLeft):
-        wait = RETRY_AFTER_SECONDS if found.others_hold_some else LOOK_AGAIN_SECONDS
-        return _page(request, tasker, None, now=now, others_hold_some=found.others_hold_some, retry_after=wait)
+        wait = RETRY_AFTER_SECONDS if found.held else LOOK_AGAIN_SECONDS
+        return _page(request, tasker, None, now=now, held=found.held, retry_after=wait)
     return _page(request, tasker, found, now=now)
 
 

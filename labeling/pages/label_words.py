@@ -66,6 +66,9 @@ def _outlining() -> dict[str, Words]:
         "shortDrawing": _("being drawn"),
         "notSent": _("No outline is sent."),
         "notSentKept": _("No outline is sent. What is drawn is kept."),
+        "nothingToTakeBack": _("No answer can be taken back now: each is sent after five seconds or with the next."),
+        "takenBack": _("Taken back. Nothing was sent: change it and submit again."),
+        "light": _("Brightness {brightness}, contrast {contrast}: on your screen alone."),
         "outlines": _forms(lambda many: ngettext("{count} outline", "{count} outlines", many)),
         "corners": _forms(lambda many: ngettext("{count} corner", "{count} corners", many)),
         "drawn": _("{outlines}, {corners}"),
@@ -127,8 +130,14 @@ def _sending() -> dict[str, Words]:
 def _next_picture() -> dict[str, Words]:
     return {
         "nothingFree": _("Nothing is free just now"),
-        "nothingFreeNext": _(
-            "Every picture that still needs you is with another tasker. One may become available at any moment."
+        "nothingFreeNext": _forms(
+            lambda many: ngettext(
+                "{count} picture that still needs you is with another tasker. It becomes free at {until}, unless that "
+                "tasker is still at it.",
+                "{count} pictures that still need you are with other taskers. The last becomes free at {until}, unless "
+                "its tasker is still at it.",
+                many,
+            )
         ),
         "nothingLeft": _("Nothing is left to label"),
         "nothingLeftNext": _("You have answered every picture that needs you. New ones come in without notice."),

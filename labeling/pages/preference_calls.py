@@ -24,13 +24,18 @@ from labeling.questions.services import MOST_QUESTION_CHARACTERS, question_send
 class PreferencesIn(serializers.Serializer[Any]):
     """`keys` maps actions of the page to keys, those left out keep the usual one; `instructions` is a version read.
 
-    `simplify` is how far a traced line may lie from its corners, in pixels of a picture 299 wide.
+    `simplify` is how far a traced line may lie from its corners, in pixels of a picture 299 wide; `brightness` and
+    `contrast` are in percent of the picture's own; `guides` are lines through the pointer.
     """
 
     keys = serializers.DictField(child=serializers.CharField(max_length=9), required=False)
     instructions = serializers.IntegerField(min_value=1, max_value=32767, required=False)
     smoothing = serializers.BooleanField(required=False)
     simplify = serializers.FloatField(min_value=0.25, max_value=6, required=False)
+    brightness = serializers.IntegerField(min_value=50, max_value=200, required=False)
+    contrast = serializers.IntegerField(min_value=50, max_value=200, required=False)
+    guides = serializers.BooleanField(required=False)
+    minimap = serializers.BooleanField(required=False)
 
 
 class PreferencesOut(serializers.Serializer[Any]):
@@ -40,6 +45,10 @@ class PreferencesOut(serializers.Serializer[Any]):
     instructions = serializers.IntegerField()
     smoothing = serializers.BooleanField()
     simplify = serializers.FloatField()
+    brightness = serializers.IntegerField()
+    contrast = serializers.IntegerField()
+    guides = serializers.BooleanField()
+    minimap = serializers.BooleanField()
 
 
 class NoticeOut(serializers.Serializer[Any]):

@@ -13,7 +13,7 @@ import { Device } from "./label_drafts.js";
 import { EmptyScreen } from "./label_empty.js";
 import { Keys, OF_EDITOR } from "./label_keys.js";
 import { Leases } from "./label_leases.js";
-import { News, remember } from "./label_news.js";
+import { News, rememberSoon } from "./label_news.js";
 import { SubmitToPaint } from "./label_paint.js";
 import { Pictures } from "./label_pictures.js";
 import { Sheet } from "./label_sheet.js";
@@ -38,7 +38,7 @@ class Page {
   #keys = new Keys({ ...data.keys, address: data.preferencesUrl });
   #sheet = new Sheet(this.#bar, this.#keys, data.looks, {
     change: () => this.#keep(),
-    looks: (changed) => remember(changed),
+    looks: (changed) => rememberSoon(changed),
     imageFailed: (setUrl) => this.#imageFailed(setUrl),
   });
   #pictures = new Pictures(data.api, {
@@ -99,14 +99,22 @@ class Page {
       zoom_out: () => this.#sheet.picture.zoomOut(),
       fit: () => this.#sheet.picture.fit(),
       move: () => this.#sheet.picture.toggleMove(),
-      smoothing: () => this.#sheet.picture.toggleSmoothing(),
+      smoothing: () => this.#sheet.picture.toggle("smoothing"),
+      brighter: () => this.#sheet.picture.changeLight("brightness", 1),
+      darker: () => this.#sheet.picture.changeLight("brightness", -1),
+      more_contrast: () => this.#sheet.picture.changeLight("contrast", 1),
+      less_contrast: () => this.#sheet.picture.changeLight("contrast", -1),
+      as_sent: () => this.#sheet.picture.resetLight(),
+      guides: () => this.#sheet.picture.toggle("guides"),
+      minimap: () => this.#sheet.picture.toggle("minimap"),
       instructions: () => dialogs.openInstructions(),
       report: () => this.#report(),
       ask: () => this.#askQuestion(),
       receipts: async () => dialogs.showReceipts(await this.#device.receipts()),
       keys: () => this.#keys.open(),
       dismiss: () => this.#bar.dismiss() || words.noMessage,
-      look_again: () => (this.#pictures.waiting ? this.#answers.send() : this.#advance("")),
+      take_back: () => void this.#answers.takeBack(),
+      look_again: () => (this.#pictures.waiting ? this.#answers.sendNow() : this.#advance("")),
     },
     this.#keys,
     this.#bar,
@@ -136,6 +144,10 @@ class Page {
     byId("picture").addEventListener("keydown", (event) => this.#undoTick(event), { capture: true });
     this.#actions.listen();
     this.#windows.listen((news) => this.#hear(news));
+    document.addEventListener("visibilitychange", () => {
+      if (document.visibilityState === "hidden") this.#answers.sendNow();
+    });
+    addEventListener("pagehide", () => this.#answers.leave());
     addEventListener("beforeunload", (event) => this.#device.mayLose && event.preventDefault());
   }
 
@@ -248,7 +260,7 @@ class Page {
 
   async #submit() {
     const { current } = this.#pictures;
-    if (!this.#open || !current) return void this.#answers.send();
+    if (!this.#open || !current) return void this.#answers.sendNow();
     const missing = this.#sheet.missing.map((each) => each.words);
     if (missing.length) {
       this.#sheet.goOn();
@@ -289,11 +301,11 @@ class Page {
   async #goOn(text) {
     const ready = this.#pictures.take();
     if (ready) return this.#showNext(ready.assignment, ready.draft, text);
-    // Until the server has these it would give the same pictures again. What it says of them leads back here.
-    if (this.#pictures.waiting) return undefined;
+    // What the server says of the answers on their way leads back here. One that is held is not waited for.
+    if (this.#pictures.waiting > Number(this.#answers.isHolding)) return undefined;
     const next = await this.#pictures.ask();
     if (next.ready) return this.#showNext(next.ready.assignment, next.ready.draft, text);
-    return this.#empty.show(text, next.retryAfter);
+    return this.#empty.showHeld(text, next.retryAfter, next.held);
   }
 
   /**

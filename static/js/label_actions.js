@@ -5,11 +5,11 @@ import { anyOpen } from "./label_dialogs.js";
 
 /** @import { Bar } from "./label_bar.js" */
 /** @import { Keys } from "./label_keys.js" */
-/** @typedef {() => unknown} Action returns words where it cannot be done, which say why */
+/** @typedef {() => unknown} Action returns words to show: why it cannot be done, or what it did */
 
 // What can be done without an open form, and what a key held down does once.
-const ANYTIME = new Set(["submit", "instructions", "ask", "receipts", "keys", "dismiss"]);
-const ONCE = new Set(["choice_1", "choice_2", "choice_3", "choice_4", "submit", "cannot_outline"]);
+const ANYTIME = new Set(["submit", "take_back", "instructions", "ask", "receipts", "keys", "dismiss"]);
+const ONCE = new Set(["choice_1", "choice_2", "choice_3", "choice_4", "submit", "take_back", "cannot_outline"]);
 
 export class Actions {
   #actions;
@@ -58,8 +58,8 @@ export class Actions {
 
   /** @param {string} name */
   #act(name) {
-    const whyNot = this.#actions[name]();
-    if (typeof whyNot === "string") this.#bar.show(whyNot);
+    const words = this.#actions[name]();
+    if (typeof words === "string") this.#bar.show(words);
   }
 }
 

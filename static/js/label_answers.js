@@ -1,11 +1,11 @@
 // What is submitted on this page: into the outbox, and what becomes of it there.
 
-import { Outbox } from "./label_outbox.js";
+import { Outbox, sendFromLeftPage } from "./label_outbox.js";
 import { data, fill, receiptWords, words } from "./label_words.js";
 
 /** @import { Refusal } from "./label_api.js" */
 /** @import { Bar } from "./label_bar.js" */
-/** @import { Device, Draft, QueuedAnswer, Receipt } from "./label_drafts.js" */
+/** @import { Device, Draft, QueuedAnswer, Receipt, SubmittedAnswer } from "./label_drafts.js" */
 /** @import { EmptyScreen } from "./label_empty.js" */
 /** @import { WaitsFor } from "./label_outbox.js" */
 /** @import { Pictures } from "./label_pictures.js" */
@@ -38,6 +38,9 @@ export class Answers {
   #outbox;
   /** @type {string | null} */
   #queuing = null; // the id of the answer that is just being put into the outbox
+  /** @type {SubmittedAnswer | null} */
+  #unsettled = null; // the answer submitted last, until it is known what became of it
+  #holding = 0; // the timer that runs while the newest answer can be taken back
   /** @type {Set<string>} */
   #sentHere = new Set(); // ids of answers that were submitted on this page
 
@@ -49,7 +52,8 @@ export class Answers {
     this.#parts = parts;
     this.#form = form;
     this.#outbox = new Outbox(parts.device, data.username, {
-      room: ({ api }) => (data.ahead && api === data.api ? parts.pictures.room : null),
+      room: ({ api, assignment }) =>
+        data.ahead && api === data.api ? parts.pictures.roomAfter(assignment) : null,
       next: (assignment) => parts.pictures.add(assignment),
       received: (entry, receipt) => this.#received(entry, receipt),
       refused: (entry, refusal, draft) => this.#refused(entry, refusal, draft),
@@ -77,15 +81,53 @@ export class Answers {
     const { device, pictures, sheet, windows } = this.#parts;
     const { id } = assignment;
     const { answer, draft: form } = sheet;
+    const heldMs = data.holdSeconds * 1000;
     this.#form.close();
     this.#queuing = id;
     this.#sentHere.add(id);
     pictures.submitted(id);
     const revision = this.#form.revision();
-    await device.queue({ assignment: id, api: data.api, shown: assignment, answer, form, revision });
+    const sendAt = Date.now() + heldMs;
+    this.#unsettled = { assignment: id, api: data.api, shown: assignment, answer, form, revision, sendAt };
+    await device.queue(this.#unsettled);
     this.#queuing = null;
     windows.send({ queued: id });
+    this.#offerTakeBack(heldMs);
     device.askToPersist().catch(() => {});
+  }
+
+  /** Send at once, also what could still be taken back. */
+  sendNow() {
+    this.#offerTakeBack(0);
+    return this.#outbox.sendNow();
+  }
+
+  /** The page is left: there is no time to ask this device for what waits. */
+  leave() {
+    if (this.#unsettled) sendFromLeftPage(this.#unsettled);
+  }
+
+  /** Whether the newest answer can still be taken back. */
+  get isHolding() {
+    return this.#holding !== 0;
+  }
+
+  /** @param {number} milliseconds */
+  #offerTakeBack(milliseconds) {
+    clearTimeout(this.#holding);
+    this.#holding = milliseconds ? window.setTimeout(() => this.#offerTakeBack(0), milliseconds) : 0;
+    this.#parts.bar.offerTakeBack(milliseconds > 0);
+  }
+
+  /** Back to the answer that was just submitted, while it has not gone out. */
+  async takeBack() {
+    const { bar } = this.#parts;
+    const taken = this.isHolding ? await this.#outbox.takeBack() : null;
+    if (!taken) return bar.show(words.nothingToTakeBack);
+    this.#offerTakeBack(0);
+    this.#sentHere.delete(taken.entry.assignment);
+    this.#reopen(taken.entry, taken.draft);
+    return bar.show(words.takenBack);
   }
 
   /**
@@ -110,6 +152,7 @@ export class Answers {
     const { bar, pictures, windows } = this.#parts;
     windows.send({ settled: id });
     this.#sentHere.delete(id);
+    if (this.#unsettled?.assignment === id) this.#unsettled = null;
     pictures.settled(id);
     if (this.#form.isOpen()) {
       bar.show(text);
@@ -120,22 +163,32 @@ export class Answers {
   }
 
   /**
-   * Back to the picture, with everything that was filled in. The one on screen waits for its turn.
    * @param {QueuedAnswer} entry
    * @param {Refusal} refusal
    * @param {Draft} draft
    */
-  #refused({ assignment: id, api, shown }, refusal, draft) {
-    const { bar, pictures, sheet, windows } = this.#parts;
-    windows.send({ settled: id });
-    pictures.settled(id);
-    if (api === data.api) {
-      const isOpen = this.#form.isOpen();
-      pictures.interrupt(shown, isOpen ? { revision: this.#form.revision(), savedAt: Date.now(), form: sheet.draft } : null);
-      this.#form.show(shown, draft);
-      sheet.showErrors(refusal.fields);
-    }
+  #refused(entry, refusal, draft) {
+    const { bar, sheet } = this.#parts;
+    if (this.#reopen(entry, draft)) sheet.showErrors(refusal.fields);
     bar.show(fill(words.notReceived, { detail: refusal.detail }), "error");
+  }
+
+  /**
+   * Back to a picture, with everything that was filled in. The one on screen waits for its turn. Returns whether it is
+   * one of this page's.
+   * @param {QueuedAnswer} entry
+   * @param {Draft} draft
+   */
+  #reopen({ assignment: id, api, shown }, draft) {
+    const { pictures, sheet, windows } = this.#parts;
+    windows.send({ settled: id });
+    if (this.#unsettled?.assignment === id) this.#unsettled = null;
+    pictures.settled(id);
+    if (api !== data.api) return false;
+    const isOpen = this.#form.isOpen();
+    pictures.interrupt(shown, isOpen ? { revision: this.#form.revision(), savedAt: Date.now(), form: sheet.draft } : null);
+    this.#form.show(shown, draft);
+    return true;
   }
 
   /**

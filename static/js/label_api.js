@@ -5,12 +5,15 @@ import { fill, words } from "./label_words.js";
 
 /** @typedef {Record<string, string[]>} FieldErrors what to change, by field */
 /** @typedef {{code?: string, detail?: string, fields?: FieldErrors}} ErrorBody */
+/** @typedef {{pictures: number, until: Date}} Held pictures that others are at; `until` is when the last lease ends */
 /**
  * @template [Body=unknown]
- * @typedef {{status: number, data: Body, retryAfter: number}} Reply with the seconds after which to ask again
+ * @typedef {{status: number, data: Body, retryAfter: number, held: Held | null}} Reply with the seconds after which to ask
+ *   again, and what others hold meanwhile
  */
 
 const PATIENCE_MS = 20000;
+const MOST_KEPT_ALIVE = 15_000;
 
 /** The server said no: `status`, the stable `code`, `detail` in words, and `fields` for a 400. */
 export class Refusal extends Error {
@@ -44,7 +47,9 @@ export class Unreachable extends Error {}
  */
 export function post(url, body = {}) {
   const headers = { "Content-Type": "application/json", "X-CSRFToken": csrfToken() };
-  return send(url, { method: "POST", headers, body: JSON.stringify(body) });
+  const text = JSON.stringify(body);
+  // It goes on when the page is left; browsers do that for small bodies alone.
+  return send(url, { method: "POST", headers, body: text, keepalive: text.length < MOST_KEPT_ALIVE });
 }
 
 /**
@@ -68,7 +73,17 @@ async function send(url, options) {
   if (response.status >= 500 || response.status === 429) throw new Unreachable(`status ${response.status}`);
   const data = response.status === 204 ? null : await jsonOf(response);
   if (!response.ok) throw new Refusal(response.status, data);
-  return { status: response.status, data, retryAfter: Number(response.headers.get("Retry-After")) || 0 };
+  const { status, headers } = response;
+  return { status, data, retryAfter: Number(headers.get("Retry-After")) || 0, held: heldByOthers(headers) };
+}
+
+/**
+ * @param {Headers} headers
+ * @returns {Held | null}
+ */
+function heldByOthers(headers) {
+  const pictures = Number(headers.get("Held-By-Others"));
+  return pictures ? { pictures, until: new Date(headers.get("Held-Until") ?? "") } : null;
 }
 
 /**

@@ -1,6 +1,6 @@
 // The lines of status: how an answer fared, what is kept on this device, what waits, and messages to be put away.
 
-import { byId, copyOfTemplate, find } from "./dom.js";
+import { byId, copyOfTemplate, find, findAll } from "./dom.js";
 import { clock, counted, fill, put, words } from "./label_words.js";
 import { WAITS_FOR } from "./label_outbox.js";
 
@@ -42,6 +42,14 @@ export class Bar {
     const forms = why === WAITS_FOR.signIn ? words.waitForSignIn : words.waitForNetwork;
     // Empty and never hidden: a status that comes into the page together with its words is not read out.
     line.textContent = count ? counted(forms, count) + (unkept ? ` ${counted(words.leaveOpen, count)}` : "") : "";
+  }
+
+  /**
+   * Show or hide the buttons that take the last answer back.
+   * @param {boolean} offered
+   */
+  offerTakeBack(offered) {
+    for (const button of findAll(document, "[data-act=take_back]")) button.hidden = !offered;
   }
 
   /**

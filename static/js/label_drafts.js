@@ -31,6 +31,7 @@
  * @property {Answer} answer
  * @property {Form} form
  * @property {number} revision
+ * @property {number} [sendAt] until then it can be taken back, in milliseconds as of Date.now()
  */
 /** @typedef {SubmittedAnswer & {account: string, order: number}} QueuedAnswer */
 /** @typedef {{receipt: string, received_at: string, counted: boolean, go?: string}} Receipt `go` leads to the next page */

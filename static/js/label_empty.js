@@ -3,8 +3,9 @@
 import { byId } from "./dom.js";
 import { anyOpen } from "./label_dialogs.js";
 import { WAITS_FOR } from "./label_outbox.js";
-import { counted, words } from "./label_words.js";
+import { clock, counted, words } from "./label_words.js";
 
+/** @import { Held } from "./label_api.js" */
 /** @import { Bar } from "./label_bar.js" */
 /** @import { SubmitToPaint } from "./label_paint.js" */
 
@@ -34,18 +35,29 @@ export class EmptyScreen {
   }
 
   /**
+   * Nothing is left, or others hold what is left.
    * @param {string} text
-   * @param {number} retryAfter seconds; 0 where pictures are not just in other hands
+   * @param {number} retryAfter seconds; 0 for the usual time
+   * @param {Held | null} held
+   */
+  showHeld(text, retryAfter, held) {
+    if (!held) return this.show(text, retryAfter, words.nothingLeft, words.nothingLeftNext);
+    const explanation = counted(words.nothingFreeNext, held.pictures, { until: clock(held.until) });
+    return this.show(text, retryAfter, words.nothingFree, explanation);
+  }
+
+  /**
+   * @param {string} text
+   * @param {number} retryAfter seconds; 0 for the usual time
    * @param {string} title
    * @param {string} explanation
    */
-  show(text, retryAfter, title = "", explanation = "") {
-    const held = retryAfter > 0;
+  show(text, retryAfter, title, explanation) {
     this.#paint.drop();
     byId("label-form").hidden = true;
     byId("empty").hidden = false;
-    byId("empty-title").textContent = title || (held ? words.nothingFree : words.nothingLeft);
-    byId("empty-words").textContent = explanation || (held ? words.nothingFreeNext : words.nothingLeftNext);
+    byId("empty-title").textContent = title;
+    byId("empty-words").textContent = explanation;
     this.#bar.show(text);
     byId("look-again").focus({ preventScroll: true });
     this.lookAgainIn(retryAfter);

@@ -56,11 +56,28 @@ export class News {
   }
 }
 
+const SOON_MS = 500;
+let soon = {};
+let timer = 0;
+
+/**
+ * Keep preferences once the tasker has stopped changing them.
+ * @param {object} preferences
+ */
+export function rememberSoon(preferences) {
+  soon = { ...soon, ...preferences };
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    remember(soon);
+    soon = {};
+  }, SOON_MS);
+}
+
 /**
  * Keep preferences of the tasker.
  * @param {object} preferences
  */
-export function remember(preferences) {
+function remember(preferences) {
   post(data.preferencesUrl, preferences).catch(ignored);
 }
 

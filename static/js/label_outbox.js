@@ -1,10 +1,11 @@
 // Sends what was submitted, oldest first, until the server has said what became of it. The very same answer goes out
 // each time, so that a lost confirmation costs nothing: the server knows a repeated answer and gives the same receipt.
-// The last one asks for the next picture as well, where the page has room for it.
+// The last one asks for the next picture as well, where the page has room for it. It may be held for some seconds, in
+// which it can be taken back: it goes out with the next one, when the time is over, or when the page is left.
 
 import { get, post, Refusal, Unreachable } from "./label_api.js";
 
-/** @import { Device, KeptDraft, QueuedAnswer, Receipt } from "./label_drafts.js" */
+/** @import { Device, KeptDraft, QueuedAnswer, Receipt, SubmittedAnswer } from "./label_drafts.js" */
 /** @import { Assignment } from "./label_words.js" */
 /** @typedef {Receipt & {next?: Assignment | null}} AnswerReply */
 /** @typedef {"network" | "signIn"} WaitsFor */
@@ -21,6 +22,8 @@ import { get, post, Refusal, Unreachable } from "./label_api.js";
  */
 
 const WAITS_S = [1, 2, 4, 8, 15, 30];
+// No answer is held longer: then the clock of this device was set back.
+const MOST_HELD_MS = 10_000;
 const LOCK = "unanimous.outbox";
 const ME = "/api/v1/me/";
 const NOT_HERE = new Set(["not_found", "not_a_tasker"]);
@@ -40,6 +43,7 @@ export class Outbox {
   #again = false;
   #wake = () => {};
   #tries = 0;
+  #hurriedAt = 0; // what was submitted until then goes out at once
 
   /**
    * @param {Pick<Device, "outbox" | "settle" | "giveBack">} device
@@ -61,6 +65,33 @@ export class Outbox {
       this.#running = null;
     });
     return this.#running;
+  }
+
+  /** Send at once, also what could still be taken back. */
+  sendNow() {
+    this.#hurriedAt = Date.now();
+    return this.send();
+  }
+
+  /**
+   * Take the newest answer back. Returns it with the draft that it becomes; null where it goes out already.
+   * @returns {Promise<{entry: QueuedAnswer, draft: KeptDraft} | null>}
+   */
+  takeBack() {
+    return alone(async () => {
+      const entry = (await this.#device.outbox()).at(-1);
+      if (!entry || !this.#millisecondsHeld(entry)) return null;
+      return { entry, draft: await this.#device.giveBack(entry) };
+    });
+  }
+
+  /**
+   * For how long an answer can still be taken back; 0 where it goes out.
+   * @param {QueuedAnswer} entry
+   */
+  #millisecondsHeld({ order, sendAt = 0 }) {
+    const left = sendAt - Date.now();
+    return order <= this.#hurriedAt || left <= 0 || left > MOST_HELD_MS ? 0 : left;
   }
 
   async #sendAll() {
@@ -85,8 +116,10 @@ export class Outbox {
       this.#on.waiting(entries);
       return null;
     }
+    const held = entries.length === 1 ? this.#millisecondsHeld(entries[0]) : 0;
+    if (held) return () => this.#rest(held);
     try {
-      await this.#post(entries[0], entries.length === 1);
+      await this.#post(entries[0], entries.slice(1).every((entry) => this.#millisecondsHeld(entry)));
       return () => Promise.resolve(true);
     } catch (error) {
       if (error instanceof Unreachable) return () => this.#pause(entries);
@@ -154,14 +187,32 @@ export class Outbox {
     const seconds = WAITS_S[Math.min(this.#tries, WAITS_S.length - 1)];
     this.#tries += 1;
     this.#on.waiting(entries, WAITS_FOR.network);
+    return this.#rest(seconds * 1000);
+  }
+
+  /**
+   * Wait, or until there is something else to send.
+   * @param {number} milliseconds
+   * @returns {Promise<boolean>}
+   */
+  #rest(milliseconds) {
     return new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(true), seconds * 1000);
+      const timer = setTimeout(() => resolve(true), milliseconds);
       this.#wake = () => {
         clearTimeout(timer);
         resolve(true);
       };
     });
   }
+}
+
+/**
+ * Send an answer whose page ends before this device could say what waits. It stays in the outbox until its receipt is
+ * there: the next visit sends the very same once more.
+ * @param {SubmittedAnswer} entry
+ */
+export function sendFromLeftPage({ api, assignment, answer }) {
+  post(`${api}${assignment}/response/`, answer).catch(() => {});
 }
 
 /**

@@ -2,12 +2,20 @@
 
 import { byId, findAll } from "./dom.js";
 import { OF_EDITOR } from "./label_keys.js";
-import { words } from "./label_words.js";
+import { fill, percent, words } from "./label_words.js";
 import { OutlineEditor } from "./outline_editor.js";
 
 /** @import { Keys } from "./label_keys.js" */
 /** @import { Assignment } from "./label_words.js" */
-/** @typedef {{smoothing: boolean, simplify: number}} Looks as the tasker likes them */
+/**
+ * @typedef {object} Looks as the tasker likes them
+ * @property {boolean} smoothing
+ * @property {number} simplify how far a traced line may lie from its corners
+ * @property {number} brightness in percent of the picture's own
+ * @property {number} contrast the same
+ * @property {boolean} guides
+ * @property {boolean} minimap
+ */
 /**
  * @typedef {object} PictureEvents
  * @property {(settled: boolean) => void} drawn the drawing has changed
@@ -16,6 +24,9 @@ import { OutlineEditor } from "./outline_editor.js";
  * @property {(text: string) => void} say words for a screen reader
  */
 
+const LIGHT = Object.freeze({ step: 10, least: 50, most: 200, own: 100 });
+/** @type {("smoothing" | "guides" | "minimap")[]} */
+const SWITCHES = ["smoothing", "guides", "minimap"];
 const SELECTS = new Set(["next_corner", "previous_corner", "insert_corner"]);
 
 export class Picture {
@@ -68,11 +79,14 @@ export class Picture {
       onSimplify: (simplify) => this.#look({ simplify }),
       onChange: (changed, { settled }) => changed === this.#editor && this.#on.drawn(settled),
       announce: (text) => this.#on.say(text),
+      onZoom: (scale) => {
+        byId("zoom").textContent = percent(scale * 100);
+      },
     });
     this.#editor = editor;
     editor.setEnabled(false);
-    editor.setSmoothing(this.#looks.smoothing);
-    this.#showPressed("smoothing", this.#looks.smoothing);
+    for (const name of SWITCHES) this.#show(name);
+    this.#showLight();
     this.#showPressed("move", false);
     this.#watchImage();
   }
@@ -90,11 +104,51 @@ export class Picture {
     this.#on.looks(changed);
   }
 
-  toggleSmoothing() {
-    const smoothing = !this.#looks.smoothing;
-    this.#showPressed("smoothing", smoothing);
-    this.#editor?.setSmoothing(smoothing);
-    this.#look({ smoothing });
+  /** @param {"smoothing" | "guides" | "minimap"} name */
+  toggle(name) {
+    this.#look({ [name]: !this.#looks[name] });
+    this.#show(name);
+  }
+
+  /** @param {"smoothing" | "guides" | "minimap"} name */
+  #show(name) {
+    const isOn = this.#looks[name];
+    this.#showPressed(name, isOn);
+    if (name === "smoothing") this.#editor?.setSmoothing(isOn);
+    else if (name === "guides") this.#editor?.setGuides(isOn);
+    else this.#editor?.setMinimap(isOn);
+  }
+
+  /**
+   * Change brightness or contrast by a step. Returns what they are now, in words.
+   * @param {"brightness" | "contrast"} name
+   * @param {1 | -1} step
+   */
+  changeLight(name, step) {
+    const value = this.#looks[name] + step * LIGHT.step;
+    return this.#setLight({ [name]: Math.min(LIGHT.most, Math.max(LIGHT.least, value)) });
+  }
+
+  /** Show the picture as it was sent. Returns that in words. */
+  resetLight() {
+    return this.#setLight({ brightness: LIGHT.own, contrast: LIGHT.own });
+  }
+
+  /** @param {Partial<Looks>} light */
+  #setLight(light) {
+    this.#look(light);
+    return this.#showLight();
+  }
+
+  #showLight() {
+    const { brightness, contrast } = this.#looks;
+    this.#editor?.setLight(brightness, contrast);
+    const values = { brightness: percent(brightness), contrast: percent(contrast) };
+    byId("brightness").textContent = values.brightness;
+    byId("contrast").textContent = values.contrast;
+    const isChanged = brightness !== LIGHT.own || contrast !== LIGHT.own;
+    for (const button of findAll(document, ".open-view")) button.classList.toggle("is-changed", isChanged);
+    return fill(words.light, values);
   }
 
   toggleMove() {

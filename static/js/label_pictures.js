@@ -2,7 +2,7 @@
 
 import { post, Refusal, Unreachable } from "./label_api.js";
 
-/** @import { Reply } from "./label_api.js" */
+/** @import { Held, Reply } from "./label_api.js" */
 /** @import { Draft, KeptDraft } from "./label_drafts.js" */
 /** @import { Assignment } from "./label_words.js" */
 /** @typedef {{assignment: Assignment, draft: Draft | null}} ReadyPicture */
@@ -69,9 +69,9 @@ export class Pictures {
     this.#submitted = new Set(id !== null && this.#submitted.has(id) ? [id] : []);
   }
 
-  /** Whether answers are on their way. */
+  /** How many answers are on their way. */
   get waiting() {
-    return this.#submitted.size > 0;
+    return this.#submitted.size;
   }
 
   /** Lease and load ahead what is missing. A refusal is left for when the tasker gets there. */
@@ -95,10 +95,14 @@ export class Pictures {
     }
   }
 
-  /** The ids of the pictures at hand, where the answer on its way leaves room for another one; null where it does not. */
-  get room() {
-    const ids = this.held.map(({ id }) => id).filter((id) => !this.#submitted.has(id));
-    return !this.#filling && this.#submitted.size === 1 && ids.length <= this.#most ? ids : null;
+  /**
+   * The ids of the pictures at hand and of other answers on their way, where this one leaves room for another picture;
+   * null where it does not.
+   * @param {string} answered
+   */
+  roomAfter(answered) {
+    const ids = [...new Set([...this.held.map(({ id }) => id), ...this.#submitted])].filter((id) => id !== answered);
+    return this.#filling || ids.length > this.#most ? null : ids;
   }
 
   /**
@@ -124,7 +128,7 @@ export class Pictures {
   }
 
   #next(holding = this.held) {
-    const body = { holding: holding.map(({ id }) => id) };
+    const body = { holding: [...this.#submitted, ...holding.map(({ id }) => id)] };
     return /** @type {Promise<Reply<Assignment | null>>} */ (post(`${this.#api}next/`, body));
   }
 
@@ -137,14 +141,14 @@ export class Pictures {
 
   /**
    * Ask for a picture; `retryAfter` is in seconds, and says that nothing is left. Throws as `post`.
-   * @returns {Promise<{ready: ReadyPicture} | {ready: null, retryAfter: number}>}
+   * @returns {Promise<{ready: ReadyPicture} | {ready: null, retryAfter: number, held: Held | null}>}
    */
   async ask() {
     await this.#filling;
     const ready = this.take();
     if (ready) return { ready };
-    const { data, retryAfter } = await this.#next();
-    if (!data) return { ready: null, retryAfter };
+    const { data, retryAfter, held } = await this.#next();
+    if (!data) return { ready: null, retryAfter, held };
     await loaded(data.image.url);
     this.current = data;
     return { ready: { assignment: data, draft: await this.#draftOf(data.id) } };

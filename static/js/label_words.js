@@ -20,22 +20,21 @@
  */
 /**
  * @typedef {"outlines" | "corners" | "leaveOpen" | "goesOutByItself" | "waitForNetwork" | "waitForSignIn"
- *   | "takeABreak"} CountedWord
+ *   | "takeABreak" | "nothingFreeNext"} CountedWord
  */
 /**
  * @typedef {"questionNumber" | "statementNumbers" | "true" | "false" | "open" | "missing" | "ready" | "notSentMissing"
- *   | "noSuchStatement" | "noMessage" | "missingUncrossed" | "missingClosing" | "missingChange" | "missingOutline"
- *   | "noOutlineAsked" | "nothingToClose" | "nothingTraced" | "noCornerYet" | "noCornerChosen" | "nothingToUndo"
- *   | "nothingToRedo" | "saidCannot" | "saidCanAfterAll" | "saidSentAgain" | "shortCannot" | "shortWrong" | "shortDrawing"
- *   | "notSent" | "notSentKept" | "drawn" | "drawnSoFar" | "saved" | "notKept" | "changedElsewhere" | "answeredElsewhere"
- *   | "received" | "keptAsSurplus" | "earlier" | "surplus" | "receiptCounted" | "receiptSurplus" | "notReceived"
- *   | "nothingFree" | "nothingFreeNext" | "nothingLeft" | "nothingLeftNext" | "noMore" | "noConnection"
- *   | "noConnectionNext" | "cameIn" | "nextPicture" | "pictureFails" | "reported" | "questionSent" | "newsOf" | "noAnswer"
- *   | "signInEnded" | "signInEndedNext" | "signInEndedGoOn" | "signInPutOff" | "wrongAccount" | "signInClosed"
- *   | "wrongPassword" | "signInAnswered" | "codeNeeded" | "wrongCode" | "wrongPasskey" | "passkeyPutOff"
- *   | "signedInSendAgain" | "signInToSend"
- *   | "changeKey" | "pressKey" | "keyUnchanged" | "keyRefused" | "keyChanged" | "keySwapped" | "keysReset"
- *   | "keysNotKept"} Word
+ *   | "noSuchStatement" | "noMessage" | "nothingToTakeBack" | "takenBack" | "missingUncrossed" | "missingClosing"
+ *   | "missingChange" | "missingOutline" | "noOutlineAsked" | "nothingToClose" | "nothingTraced" | "noCornerYet"
+ *   | "noCornerChosen" | "nothingToUndo" | "nothingToRedo" | "saidCannot" | "saidCanAfterAll" | "saidSentAgain"
+ *   | "shortCannot" | "shortWrong" | "shortDrawing" | "notSent" | "notSentKept" | "light" | "drawn" | "drawnSoFar"
+ *   | "saved" | "notKept" | "changedElsewhere" | "answeredElsewhere" | "received" | "keptAsSurplus" | "earlier"
+ *   | "surplus" | "receiptCounted" | "receiptSurplus" | "notReceived" | "nothingFree" | "nothingLeft"
+ *   | "nothingLeftNext" | "noMore" | "noConnection" | "noConnectionNext" | "cameIn" | "nextPicture" | "pictureFails"
+ *   | "reported" | "questionSent" | "newsOf" | "noAnswer" | "signInEnded" | "signInEndedNext" | "signInEndedGoOn"
+ *   | "signInPutOff" | "wrongAccount" | "signInClosed" | "wrongPassword" | "signInAnswered" | "codeNeeded"
+ *   | "wrongCode" | "wrongPasskey" | "passkeyPutOff" | "signedInSendAgain" | "signInToSend" | "changeKey" | "pressKey"
+ *   | "keyUnchanged" | "keyRefused" | "keyChanged" | "keySwapped" | "keysReset" | "keysNotKept"} Word
  */
 /**
  * @typedef {object} EditorWords
@@ -49,6 +48,7 @@
  * @property {number} retryAfter seconds
  * @property {boolean} ahead whether pictures are loaded before they are needed
  * @property {number} breakMinutes
+ * @property {number} holdSeconds for how long an answer can be taken back
  * @property {Record<string, Gate>} gates by their name
  * @property {Record<string, Record<string, string>>} followUps words of questions 3 and 4 by class
  * @property {Record<string, string>} tieBreaks
@@ -77,6 +77,7 @@ if (matchMedia("(pointer: coarse)").matches) Object.assign(words.editor.problems
 const RECEIPT = /\b([0-9A-F]{4}(?:-[0-9A-F]{4}){2})\b/;
 const plural = new Intl.PluralRules(data.language);
 const number = new Intl.NumberFormat(data.language);
+const share = new Intl.NumberFormat(data.language, { style: "percent", maximumFractionDigits: 0 });
 const time = new Intl.DateTimeFormat(data.language, {
   timeStyle: "medium",
   hourCycle: "h23",
@@ -95,12 +96,21 @@ export function fill(template, values) {
 }
 
 /**
- * The form of `forms` for this many, with the number filled in.
+ * A share in percent, in the reader's language.
+ * @param {number} hundredths
+ */
+export function percent(hundredths) {
+  return share.format(hundredths / 100);
+}
+
+/**
+ * The form of `forms` for this many, with the number and further values filled in.
  * @param {Forms} forms
  * @param {number} count
+ * @param {Record<string, string>} values
  */
-export function counted(forms, count) {
-  return fill(forms[plural.select(count)] ?? forms.other, { count: number.format(count) });
+export function counted(forms, count, values = {}) {
+  return fill(forms[plural.select(count)] ?? forms.other, { ...values, count: number.format(count) });
 }
 
 /**

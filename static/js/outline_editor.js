@@ -30,6 +30,7 @@ import { Words } from "./outline_words.js";
  * @property {Record<string, string | string[]>} [keys] gives actions of KEYS other keys: {close: "x", place: ["Enter", "p"]}
  * @property {number} [simplify] how far a traced line may lie from its corners, in pixels of a picture 299 wide
  * @property {(tolerance: number) => void} [onSimplify] hears of another choice, for the page to remember
+ * @property {(scale: number) => void} [onZoom] hears how large the picture is shown, in CSS pixels to one of its own
  */
 
 /**
@@ -86,6 +87,7 @@ export class OutlineEditor {
       step: (coarser) => this.#refine(coarser),
       done: () => this.#endTrace(),
       select: (place) => this.#selectListed(place),
+      zoom: options.onZoom ?? ignored,
     });
     this.simplify = simplify;
     const withView = { ...parts, keys, view: this.#view };
@@ -159,7 +161,7 @@ export class OutlineEditor {
     this.#model.redo();
   }
 
-  /** The whole picture, as large as a whole number of device pixels to an image pixel makes it. */
+  /** The whole picture, as large as there is room for; mostly a whole number of device pixels to an image pixel. */
   fit() {
     this.#view.fit();
   }
@@ -195,6 +197,33 @@ export class OutlineEditor {
    */
   setSmoothing(smooth) {
     this.#view.scene.smooth(smooth);
+  }
+
+  /**
+   * Show the picture in another light, in percent of its own. Nobody else sees it so.
+   * @param {number} brightness
+   * @param {number} contrast
+   */
+  setLight(brightness, contrast) {
+    this.#view.scene.light(brightness, contrast);
+  }
+
+  /**
+   * Whether lines cross the picture where the pointer is.
+   * @param {boolean} shown
+   */
+  setGuides(shown) {
+    this.#view.hasGuides = shown;
+    this.#view.redraw();
+  }
+
+  /**
+   * Whether a zoomed picture has a map in its corner.
+   * @param {boolean} shown
+   */
+  setMinimap(shown) {
+    this.#view.minimap.wanted = shown;
+    this.#view.redraw();
   }
 
   /** How far a traced line may lie from its corners, in pixels of a picture 299 wide: 0.25 to 6. */

@@ -57,8 +57,11 @@ export class Keyboard {
 
   /** @param {KeyboardEvent} event */
   #chord(event) {
+    if (!this.#interaction.enabled) return false;
+    const direction = ARROWS[this.#keys.actionOf(event) ?? ""];
+    if (direction) return this.#arrow(event, direction);
     const key = event.key.toLowerCase();
-    if (!this.#interaction.enabled || (key !== "z" && key !== "y")) return false;
+    if (key !== "z" && key !== "y") return false;
     if (key === "y" || event.shiftKey) this.#editor.redo();
     else this.#editor.undo();
     return true;
@@ -115,7 +118,7 @@ export class Keyboard {
    * @param {Point} direction
    */
   #arrow(event, [dx, dy]) {
-    const step = event.shiftKey ? 10 : event.altKey ? 0.1 : 1;
+    const step = stepOf(event);
     this.#editor.abandonGesture();
     if (this.#model.selected) {
       this.#model.nudge([dx * step, dy * step], event.timeStamp);
@@ -206,4 +209,13 @@ export class Keyboard {
     this.#editor.announce(this.#words.say("at", { point: this.#model.cursor }));
     this.#view.redraw();
   }
+}
+
+/**
+ * How far an arrow goes, in pixels of the picture.
+ * @param {KeyboardEvent} event
+ */
+function stepOf({ ctrlKey, metaKey, shiftKey, altKey }) {
+  if (ctrlKey || metaKey) return 50;
+  return shiftKey ? 10 : altKey ? 0.1 : 1;
 }

@@ -3,7 +3,8 @@
 /**
  * Action -> its keys, as KeyboardEvent.key says them, letters in lower case.
  *
- * left, right, up, down: move the crosshair or the chosen corner by 1 px; with Shift 10 px, with Alt 0.1 px.
+ * left, right, up, down: move the crosshair or the chosen corner by 1 px; with Shift 10 px, with Ctrl or Cmd 50 px, with
+ * Alt 0.1 px.
  * place: a corner at the crosshair; on the first corner, or while the mouse draws, close the ring.
  * hold: the same when let go, and held down it moves the picture under the mouse.
  * close: close the ring. previous, next: choose a corner. insert: a corner after the chosen one.

@@ -20,6 +20,7 @@ const CROSSHAIR_PX = [5, 18];
  * @property {Point | undefined} active the corner that is selected or under the pointer
  * @property {Point[]} crossings
  * @property {Point | null} crosshair
+ * @property {Point | null} guides where the lines across the picture meet
  */
 
 let scenes = 0;
@@ -36,7 +37,8 @@ export class Scene {
     this.id = `outline-scene-${(scenes += 1)}`;
     this.svg = this.#surface(names);
     this.scene = make("g", { id: this.id });
-    this.image = make("image", { href: imageUrl, width, height, class: "outline-image" });
+    this.image = make("image", { href: imageUrl, width, height, class: "outline-image", id: `${this.id}-image` });
+    this.size = { width, height };
     this.paths = this.#paths();
     this.marks = make("g", { class: "outline-crossings" });
     this.scene.append(this.image, ...Object.values(this.paths), this.marks);
@@ -58,7 +60,7 @@ export class Scene {
 
   #paths() {
     const names = [
-      "fill", "line-halo", "line", "rubber-halo", "rubber", "corner-halo", "corner", "ghost-halo", "ghost",
+      "guides-halo", "guides", "fill", "line-halo", "line", "rubber-halo", "rubber", "corner-halo", "corner", "ghost-halo", "ghost",
       "first-halo", "first", "first-middle", "active-halo", "active", "active-middle", "crosshair-halo", "crosshair",
     ];
     return Object.fromEntries(names.map((name) => [name, make("path", { class: `outline-mark outline-${name}` })]));
@@ -78,6 +80,16 @@ export class Scene {
   }
 
   /**
+   * Change the light of the picture, in percent of its own. What is drawn over it stays as it is.
+   * @param {number} brightness
+   * @param {number} contrast
+   */
+  light(brightness, contrast) {
+    const isOwn = brightness === 100 && contrast === 100;
+    this.image.style.filter = isOwn ? "" : `brightness(${brightness}%) contrast(${contrast}%)`;
+  }
+
+  /**
    * Show another part of the picture, at once: what is clicked next is then clicked where it is seen.
    * @param {Viewport} viewport
    */
@@ -89,9 +101,11 @@ export class Scene {
    * @param {Viewport} viewport
    * @param {Marks} marks
    */
-  draw(viewport, { rings, open, rubber, corners, ghosts, first, firstIsTarget, active, crossings, crosshair }) {
+  draw(viewport, marks) {
+    const { rings, open, rubber, corners, ghosts, first, firstIsTarget, active, crossings, crosshair, guides } = marks;
     const closedPath = rings.map((ring) => `${polyline(ring)}Z`).join("");
     this.look(viewport);
+    this.#setWithHalo("guides", guides ? this.#guidesPath(guides) : "");
     this.#set("fill", closedPath);
     this.#setWithHalo("line", closedPath + polyline(open));
     this.#setWithHalo("rubber", polyline(rubber));
@@ -103,6 +117,11 @@ export class Scene {
     this.#set("active-middle", dots(active ? [active] : []));
     this.#setWithHalo("crosshair", crosshair ? crosshairPath(crosshair, viewport.scale) : "");
     this.#markCrossings(crossings, viewport.scale);
+  }
+
+  /** @param {Point} point */
+  #guidesPath([x, y]) {
+    return `M0 ${y}H${this.size.width}M${x} 0V${this.size.height}`;
   }
 
   /**

@@ -6,6 +6,7 @@ import * as drawings from "./outline_drawing.js";
 import { Fineness } from "./outline_fineness.js";
 import * as hits from "./outline_hits.js";
 import { Loupe } from "./outline_loupe.js";
+import { Minimap } from "./outline_minimap.js";
 import { Scene } from "./outline_scene.js";
 
 /** @import { Line, Point } from "./geometry_plane.js" */
@@ -25,7 +26,10 @@ import { Scene } from "./outline_scene.js";
  * @property {boolean} crosshair whether the cursor of the keyboard is shown
  * @property {{panned: boolean} | null} space while the space bar is held
  */
-/** @typedef {FinenessEvents & {select: (place: Place | null) => void}} ViewEvents what was chosen beside the drawing */
+/**
+ * @typedef {FinenessEvents & {select: (place: Place | null) => void, zoom: (scale: number) => void}} ViewEvents what was
+ *   chosen beside the drawing, and another size of the picture, in CSS pixels to one of its own
+ */
 
 export class OutlineView {
   #model;
@@ -34,7 +38,9 @@ export class OutlineView {
   #words;
   #fineness;
   #list;
+  #on;
   #frame = 0;
+  #toldScale = 0;
   /** @type {Drawing | null} */
   #listed = null;
   #listening = new AbortController();
@@ -53,8 +59,12 @@ export class OutlineView {
     this.#tracer = tracer;
     this.#interaction = interaction;
     this.#words = words;
+    this.#on = on;
+    /** Whether lines cross the picture where the pointer is. */
+    this.hasGuides = false;
     this.scene = new Scene(container, picture, words.labels);
     this.loupe = new Loupe(container, this.scene.id, viewport);
+    this.minimap = new Minimap(container, this.scene.image.id, viewport, () => this.look());
     this.#fineness = new Fineness(container, words.labels, on);
     const listWords = {
       name: words.labels.list,
@@ -83,7 +93,7 @@ export class OutlineView {
     this.#listening.abort();
     this.#resizes.disconnect();
     cancelAnimationFrame(this.#frame);
-    for (const part of [this.#list, this.#fineness, this.loupe, this.scene]) part.destroy();
+    for (const part of [this.#list, this.#fineness, this.loupe, this.minimap, this.scene]) part.destroy();
   }
 
   /** The page is zoomed, or moved to another screen: an image pixel is a whole number of other pixels. */
@@ -186,6 +196,8 @@ export class OutlineView {
 
   #draw() {
     this.#drawBeside();
+    this.minimap.draw();
+    this.#tellScale();
     const { drawing, selected, cursor } = this.#model;
     const { rings, open } = drawing;
     const { crosshair } = this.#interaction;
@@ -206,7 +218,21 @@ export class OutlineView {
       active: drawings.cornerAt(drawing, selected ?? corner),
       crossings: this.#model.findings.crossings,
       crosshair: crosshair && !selected ? cursor : null,
+      guides: this.hasGuides ? this.#pointedAt : null,
     });
+  }
+
+  #tellScale() {
+    const { scale } = this.viewport;
+    if (scale === this.#toldScale) return;
+    this.#toldScale = scale;
+    this.#on.zoom(scale);
+  }
+
+  /** The image point that a mouse, a pen or the keyboard is at. */
+  get #pointedAt() {
+    const { crosshair, hover } = this.#interaction;
+    return crosshair ? (this.#model.selectedPoint ?? this.#model.cursor) : hover && this.imagePoint(hover);
   }
 
   /** @returns {hits.Hit} */

@@ -1,9 +1,12 @@
 // The window upon the picture: which part of it is seen, and how large. Zoom goes by whole numbers of device pixels
-// to an image pixel, and the picture begins on a device pixel: every image pixel is then as wide as the next one.
+// to an image pixel, and the picture begins on a device pixel: every image pixel is then as wide as the next one. Only
+// the whole picture has a size between two whole numbers, where the smaller one would leave much of the window empty.
 
 // Device pixels to an image pixel. Below one there is no whole number: a large picture is a whole part of its size.
 const STEPS = [1 / 8, 1 / 4, 1 / 2, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128];
 const MOST_ZOOM = 64;
+// A fitted picture is at least this part of the width or height that there is.
+const LEAST_FILLED = 0.75;
 const SIGHT_PX = 24;
 
 /** @import { Point } from "./geometry_plane.js" */
@@ -38,7 +41,7 @@ export class Viewport {
     else this.place(middle, width / 2, height / 2, this.#whole(this.scale));
   }
 
-  /** The whole picture, as large as a whole number makes it. */
+  /** The whole picture, as large as a whole number makes it; where that wastes over a quarter, a half or any other. */
   fit() {
     this.scale = this.#fitting;
     const { width, height } = this.image;
@@ -108,6 +111,22 @@ export class Viewport {
     this.#hold(point, screenX, screenY);
   }
 
+  /** Whether all of the picture is in the window. */
+  get showsAll() {
+    const { width, height } = this.size;
+    const [left, top] = this.toScreen([0, 0]);
+    const [right, bottom] = this.toScreen([this.image.width, this.image.height]);
+    return left >= -1 && top >= -1 && right <= width + 1 && bottom <= height + 1;
+  }
+
+  /**
+   * Bring an image point to the middle of the window.
+   * @param {Point} point
+   */
+  centre(point) {
+    this.place(point, this.size.width / 2, this.size.height / 2, this.scale);
+  }
+
   /**
    * Move just enough that an image point can be seen, with a little around it.
    * @param {Point} point
@@ -126,7 +145,7 @@ export class Viewport {
   get #fitting() {
     const { width, height } = this.image;
     const free = Math.min(this.size.width / width, this.size.height / height) * this.density;
-    return (free >= 1 ? Math.floor(free + 1e-6) : free) / this.density;
+    return fittingRatio(free) / this.density;
   }
 
   /** No smaller than the picture is when it fits, and no need to go below its own size. */
@@ -169,6 +188,15 @@ export class Viewport {
   #onDevicePixel(offset, origin) {
     return Math.round((origin + offset) * this.density) / this.density - origin;
   }
+}
+
+/**
+ * The ratio at which a picture is shown whole, of at most `free`.
+ * @param {number} free
+ */
+function fittingRatio(free) {
+  const halves = Math.floor(free * 2 + 1e-6) / 2;
+  return [Math.floor(free + 1e-6), halves].find((ratio) => ratio >= free * LEAST_FILLED) ?? free;
 }
 
 /**

@@ -12,6 +12,7 @@ import pytest
 from django.db import connection
 from playwright.sync_api import Browser, expect, sync_playwright
 
+from labeling.pages import label_form
 from tests.browser.label_desk import contexts, desk, pictures
 from tests.browser.looking import browser, olga, visit
 from tests.chromium import ARGUMENTS, PATIENCE_MS, engine_path
@@ -74,6 +75,12 @@ def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
     finally:
         if nextitem is None or HERE not in nextitem.path.parents:
             _kept.end()
+
+
+@pytest.fixture(autouse=True)
+def answers_go_out_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hold no answer for five seconds, save where a test is about that."""
+    monkeypatch.setattr(label_form, "HOLD_SECONDS", 0)
 
 
 @pytest.fixture(autouse=True)

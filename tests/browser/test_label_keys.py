@@ -23,9 +23,10 @@ PLACES = {
 # The order leaves something to do for the next one: an outline is open, then closed; a corner is chosen, then removed.
 ORDER = [
     "close_outline", "next_corner", "previous_corner", "insert_corner", "remove_corner", "undo", "redo",
-    "fewer_corners", "more_corners", "zoom_in", "zoom_out", "zoom_in", "fit", "move", "smoothing", "next_question",
-    "previous_question", "cannot_outline", "cannot_outline", "report", "ask", "receipts", "keys", "instructions",
-    "dismiss", "submit", "choice_4", "choice_3", "choice_2", "choice_1",
+    "fewer_corners", "more_corners", "zoom_in", "zoom_out", "zoom_in", "fit", "move", "smoothing", "brighter", "darker",
+    "more_contrast", "as_sent", "less_contrast", "guides", "minimap", "next_question", "previous_question",
+    "cannot_outline", "cannot_outline", "report", "ask", "receipts", "keys", "instructions", "dismiss", "submit",
+    "take_back", "choice_4", "choice_3", "choice_2", "choice_1",
 ]  # fmt: skip
 FURTHER = {"next_corner": "PageDown", "previous_corner": "PageUp", "remove_corner": "Backspace", "zoom_in": "="}
 KEYS = {action.name: action.key for action in ACTIONS}
@@ -60,7 +61,7 @@ def test_the_order_has_every_action() -> None:
     "places",
     [
         pytest.param(["the page itself", "a switch of question 4", "the picture"], id="three places"),
-        pytest.param(list(PLACES), id="every place", marks=pytest.mark.long("30 keys from each of ten places")),
+        pytest.param(list(PLACES), id="every place", marks=pytest.mark.long("37 keys from each of ten places")),
     ],
 )
 def test_every_key_from_every_place(places: list[str], desk: Desk) -> None:

@@ -356,6 +356,7 @@ def test_clicks_at_every_zoom_on_the_way_are_where_the_picture_was_clicked(edito
     """Zooming deeper around wandering points: nothing drifts, however often and wherever the wheel turned."""
     dice = random.Random(3)
     editor.page.evaluate(WATCH_CLICKS)
+    editor.ask("setMinimap(false)")  # a press on it goes to another part
     box = editor.page.locator(".outline-surface").bounding_box()
     assert box is not None
     for _ in range(30):
@@ -366,6 +367,36 @@ def test_clicks_at_every_zoom_on_the_way_are_where_the_picture_was_clicked(edito
         x, y, _ = editor.page.evaluate("() => window.clicked.at(-1)")
         assert near(editor.open, [(x, y)], within=0.011)
         editor.ask("clear()")
+
+
+def test_guides_follow_the_pointer_and_the_map_leads_to_any_part(editor: Editor) -> None:
+    guides, little = editor.page.locator("path.outline-guides"), editor.page.locator(".outline-minimap")
+    editor.ask("setGuides(true)")
+    editor.page.mouse.move(*editor.at(100, 70))
+    expect(guides).to_have_attribute("d", f"M0 70H{SIZE}M100 0V{SIZE}")
+    editor.ask("setGuides(false)")
+    expect(guides).to_have_attribute("d", "")
+    expect(little).to_be_hidden()
+    for _ in range(4):
+        editor.ask("zoomIn()")
+    expect(little).to_be_visible()
+    box = little.bounding_box()
+    assert box is not None
+    editor.page.mouse.click(box["x"] + box["width"] / 4, box["y"] + 3 * box["height"] / 4)
+    x, y, width, height = map(float, editor.view_box().split())
+    assert near([(x + width / 2, y + height / 2)], [(SIZE / 4, 3 * SIZE / 4)], within=2)
+    assert editor.open == [], "a press on the map places no corner"
+    editor.page.mouse.move(box["x"] + box["width"] / 4, box["y"] + box["height"] / 2)
+    editor.page.mouse.down()
+    editor.page.mouse.move(box["x"] + 3 * box["width"] / 4, box["y"] + box["height"] / 2, steps=4)
+    editor.page.mouse.up()
+    x, _, width, _ = map(float, editor.view_box().split())
+    assert abs(x + width / 2 - 3 * SIZE / 4) < 2, "a drag leads along"
+    editor.ask("setMinimap(false)")
+    expect(little).to_be_hidden()
+    editor.ask("setMinimap(true)")
+    editor.ask("fit()")
+    expect(little).to_be_hidden()
 
 
 def test_panning_smoothing_and_an_editor_that_is_disabled(editor: Editor) -> None:

@@ -93,7 +93,7 @@ def lease(tasker: Tasker, now: datetime, **given: Any) -> Assignment:
 
 def gets_nothing(tasker: Tasker, now: datetime, **given: Any) -> bool:
     """Whether the queue has nothing for a tasker, nor will have when others let go."""
-    return next_for(tasker, now, **given) == leases.NothingLeft(others_hold_some=False)
+    return next_for(tasker, now, **given) == leases.NothingLeft(held=None)
 
 
 def own(held: Assignment) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """An answer that asks for the next picture in the same call (R8): both are kept, whatever happens in between."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from random import Random
 from typing import Any
 from unittest.mock import Mock
@@ -107,6 +108,12 @@ def test_nothing_left_says_whether_to_ask_again_soon(others: bool, seconds: int 
             leases.assignment_lease(tasker=each, panel=panel, policy=POLICY, now=timezone.now(), rng=Random(1))
     told = answer(client, last, next=True, holding=ids).json()
     assert (told["next"], told["retry_after"], "next_error" in told) == (None, seconds, False)
+    alone = client.post("/api/v1/assignments/next/", {"holding": ids}, content_type="application/json")
+    held = [alone.get(name) for name in ("Retry-After", "Held-By-Others")]
+    assert (alone.status_code, held) == (204, ["10", "1"] if others else [None, None])
+    if others:
+        last_end = Assignment.objects.filter(panel=panel).latest("expires_at").expires_at
+        assert datetime.fromisoformat(alone["Held-Until"]) == last_end
 
 
 def test_who_may_have_no_more_is_told_why_beside_the_receipt(client: Client, tara: Tasker) -> None:

@@ -178,7 +178,8 @@ def test_waiting_may_help_while_others_hold(now: datetime) -> None:
     *holding, last = people(*"abcd")
     assert gets_nothing(last, now)
     held_by(holding, now)
-    assert next_for(last, now) == leases.NothingLeft(others_hold_some=True)
+    held = selectors.HeldByOthers(pictures=1, until=now + timedelta(seconds=POLICY.lease_seconds))
+    assert next_for(last, now) == leases.NothingLeft(held)
 
 
 @pytest.mark.both("own SQL reads the marks out of JSON")

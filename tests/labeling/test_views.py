@@ -135,7 +135,7 @@ def test_the_page_tells_nothing_of_where_a_picture_comes_from(
     ("others", "words"),
     [
         ("", ['"retryAfter": 60', "Nothing is left to label"]),
-        ("abc", ['"retryAfter": 10', "Nothing is free just now", "within 20 minutes at the latest"]),
+        ("abc", ['"retryAfter": 10', "Nothing is free just now", "1 picture that still needs you is with"]),
     ],
     ids=["nothing is there", "others have them in hand"],
 )
@@ -367,7 +367,12 @@ def test_a_key_that_cannot_be_is_refused_in_words(keys: Any, words: str, signed_
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("smoothing", "off"), ("simplify", 0), ("simplify", True), ("instructions", 0), ("instructions", "2"), ("x", 1)],
+    [
+        *(("smoothing", "off"), ("simplify", 0), ("simplify", True)),
+        *(("instructions", 0), ("instructions", "2"), ("x", 1)),
+        *(("brightness", 49), ("brightness", 201), ("brightness", 100.5), ("contrast", True), ("contrast", "120")),
+        *(("guides", 1), ("minimap", None)),
+    ],
 )
 def test_what_no_page_would_send_is_refused(name: str, value: Any, signed_in: Any, tara: Tasker) -> None:
     answer = change(signed_in(tara), **{name: value})
@@ -379,9 +384,11 @@ def test_one_change_leaves_the_others(signed_in: Any, tara: Tasker) -> None:
     """Instructions once read stay read."""
     client = signed_in(tara)
     change(client, smoothing=False, keys={"report": "x"}, instructions=4)
-    found = change(client, simplify=2.5, instructions=2).json()
+    found = change(client, simplify=2.5, instructions=2, brightness=150).json()
     told = (found["smoothing"], found["simplify"], found["keys"]["report"], found["instructions"])
     assert (told, client.get(PREFERENCES).json()) == ((False, 2.5, "x", 4), found)
+    looks = ("brightness", "contrast", "guides", "minimap")
+    assert [found[name] for name in looks] == [150, 100, False, True]
 
 
 def test_without_a_choice_the_usual_keys_hold_and_the_version_one_qualified_under_is_read(tara: Tasker) -> None:

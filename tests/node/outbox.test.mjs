@@ -17,9 +17,14 @@ const receipt = (number) => answered(201, { receipt: `R-${number}` });
 const refusal = (status, code) => answered(status, { code, detail: "No." });
 const lost = () => Promise.reject(new TypeError("the network is away"));
 
+/** An answer in the outbox, which can be taken back for some milliseconds from now. */
+function queued(assignment, held = 0) {
+  return { assignment, api: "/api/", answer: { assignment }, order: Date.now(), sendAt: Date.now() + held };
+}
+
 /** An outbox with answers in it; the server says `answers`, one after the other. Returns what went out and was told. */
-async function send(waiting, answers, { signIn = () => true, room = () => null } = {}) {
-  const told = { sent: [], told: [], kept: waiting.map((assignment) => ({ assignment, api: "/api/", answer: { assignment } })) };
+async function send(waiting, answers, { signIn = () => true, room = () => null, during = () => {}, held = {} } = {}) {
+  const told = { sent: [], told: [], kept: waiting.map((assignment) => queued(assignment, held[assignment])) };
   const settle = async (assignment) => {
     told.kept = told.kept.filter((entry) => entry.assignment !== assignment);
   };
@@ -45,7 +50,9 @@ async function send(waiting, answers, { signIn = () => true, room = () => null }
     told.sent.push(body ? `${url} ${body} ${headers["X-CSRFToken"]}` : url);
     return answers.shift()();
   };
-  await outbox.send();
+  const sending = outbox.send();
+  await during(outbox, told);
+  await sending;
   assert.equal(answers.length, 0, "everything that the server had to say was asked for");
   return told;
 }
@@ -129,4 +136,56 @@ test("somebody else who signed in does not send it", async () => {
 test("a picture that is gone for the same account is refused", async () => {
   const { told } = await send(["a"], [() => refusal(404, "not_found"), () => answered(200, { username: "tara" })]);
   assert.deepEqual(told[0], ["refused", "a", "not_found", { draftOf: "a" }]);
+});
+
+// Taking an answer back.
+
+const soon = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+test("an answer that is held goes out when its time is over", async () => {
+  const begun = Date.now();
+  const { sent } = await send(["a"], [() => receipt(1)], { held: { a: 60 } });
+  assert.deepEqual(sent, [posted("a")]);
+  assert.ok(Date.now() - begun >= 59);
+});
+
+test("the next answer sends the one before it, which asks for a picture; then it is held itself", async () => {
+  const during = async (outbox, told) => {
+    await soon(20);
+    assert.deepEqual(told.sent, []);
+    told.kept.push(queued("b", 60));
+    outbox.send();
+    await soon(10);
+    assert.equal(told.sent.length, 1, "a alone");
+  };
+  const replies = [() => answered(201, { receipt: "R-1", next: { id: "d" } }), () => receipt(2)];
+  const { sent } = await send(["a"], replies, { held: { a: 9_000 }, room: ({ assignment }) => (assignment === "a" ? ["b"] : null), during });
+  assert.deepEqual(sent, ['/api/a/response/ {"assignment":"a","next":true,"holding":["b"]} of-this-moment', posted("b")]);
+});
+
+test("what is taken back is a draft again, and nothing goes out", async () => {
+  const during = async (outbox) => {
+    await soon(5);
+    const { draft } = await outbox.takeBack();
+    assert.deepEqual(draft, { draftOf: "a" });
+    assert.equal(await outbox.takeBack(), null, "there is nothing more to take back");
+    outbox.send();
+  };
+  const { sent, kept } = await send(["a"], [], { held: { a: 9_000 }, during });
+  assert.deepEqual([sent, kept], [[], []]);
+});
+
+test("whoever leaves the page sends at once what could still be taken back", async () => {
+  const during = async (outbox) => {
+    await soon(5);
+    outbox.sendNow();
+    assert.equal(await outbox.takeBack(), null, "too late");
+  };
+  const { sent } = await send(["a"], [() => receipt(1)], { held: { a: 9_000 }, during });
+  assert.deepEqual(sent, [posted("a")]);
+});
+
+test("a clock that was set back holds nothing for hours", async () => {
+  const { sent } = await send(["a"], [() => receipt(1)], { held: { a: 3_600_000 } });
+  assert.deepEqual(sent, [posted("a")]);
 });

@@ -20,7 +20,7 @@ function viewport({ width = 700, height = 640, density = 1, left = 0, top = 0, p
 
 for (const [screen, expected, why] of [
   [{}, 2, "a desk"],
-  [{ density: 1.25 }, 2, "a laptop at 125 %: 700 CSS px are 875 device px"],
+  [{ density: 1.25, height: 600 }, 2, "a laptop at 125 %: 600 CSS px are 750 device px"],
   [{ density: 1.5 }, 3, "a laptop at 150 %"],
   [{ density: 2 }, 4, "a fine desk screen"],
   [{ density: 3 }, 6, "a finer one"],
