@@ -128,7 +128,7 @@ class Page {
     const waiting = (await this.#device.outbox()).map(({ assignment }) => assignment);
     for (const id of waiting) this.#pictures.submitted(id);
     await this.#showFirst(data.assignment, waiting);
-    this.#answers.send();
+    this.#answers.sendNow();
     this.#use.start();
   }
 
@@ -144,10 +144,7 @@ class Page {
     byId("picture").addEventListener("keydown", (event) => this.#undoTick(event), { capture: true });
     this.#actions.listen();
     this.#windows.listen((news) => this.#hear(news));
-    document.addEventListener("visibilitychange", () => {
-      if (document.visibilityState === "hidden") this.#answers.sendNow();
-    });
-    addEventListener("pagehide", () => this.#answers.leave());
+    this.#answers.listen();
     addEventListener("beforeunload", (event) => this.#device.mayLose && event.preventDefault());
   }
 

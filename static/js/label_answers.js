@@ -32,6 +32,8 @@ import { data, fill, receiptWords, words } from "./label_words.js";
  * @property {() => Promise<boolean>} signIn resolves to whether somebody has signed in
  */
 
+const LEAVING_MS = 2000;
+
 export class Answers {
   #parts;
   #form;
@@ -102,9 +104,29 @@ export class Answers {
     return this.#outbox.sendNow();
   }
 
-  /** The page is left: there is no time to ask this device for what waits. */
-  leave() {
-    if (this.#unsettled) sendFromLeftPage(this.#unsettled);
+  /** Send what is held when the page is hidden or left. */
+  listen() {
+    document.addEventListener("visibilitychange", () => {
+      if (document.visibilityState === "hidden") this.sendNow();
+    });
+    // There is no time any more to ask this device for what waits.
+    addEventListener("pagehide", () => this.#unsettled && sendFromLeftPage(this.#unsettled));
+    document.addEventListener("submit", (event) => this.#sendBefore(event), { capture: true });
+  }
+
+  /**
+   * Send what is held before another form leaves the page: Sign out ends the session that it is sent with.
+   * @param {SubmitEvent} event
+   */
+  async #sendBefore(event) {
+    const form = /** @type {HTMLFormElement} */ (event.target);
+    if (!this.isHolding || form.id === "label-form" || form.closest("dialog")) return;
+    event.preventDefault();
+    const patience = new Promise((resolve) => {
+      setTimeout(resolve, LEAVING_MS);
+    });
+    await Promise.race([this.sendNow(), patience]);
+    form.requestSubmit(event.submitter);
   }
 
   /** Whether the newest answer can still be taken back. */

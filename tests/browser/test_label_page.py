@@ -452,6 +452,19 @@ def test_an_answer_can_be_taken_back_for_five_seconds(holding: None, at_page: An
     assert desk.complaints == []
 
 
+def test_a_held_answer_is_sent_before_signing_out_and_by_a_reload(holding: None, at_page: Any) -> None:
+    desk = at_page()
+    desk.goes_on("4", "4", "Enter")
+    assert Response.objects.count() == 0
+    desk.reload()
+    wait_until(desk.page, lambda: Response.objects.count() == 1)
+    desk.goes_on("4", "4", "Enter")
+    assert Response.objects.count() == 1
+    desk.page.click(".site-header button")
+    expect(desk.page).not_to_have_url(re.compile("/label/"))
+    assert Response.objects.count() == 2
+
+
 # How the picture is looked at.
 
 
