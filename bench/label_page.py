@@ -27,6 +27,8 @@ TITLE = "The labeling page"
 MOST_MS, MOST_KB = 100, 180
 MOST_HEAP_PERCENT, MOST_NODES, MOST_LISTENERS = 10, 20, 5
 MOST_TOLD_MS = 2
+# The newest answer can be taken back for five seconds: then it is sent.
+_HELD_SECONDS = 6
 _OUTLINE_EVERY = 5
 
 
@@ -93,7 +95,9 @@ def _measured(browser: Browser, page: Site, tasker: int, labels: int, pace_secon
         hand = Hand(context.new_page(), page)
         # The two pictures ahead are there before a person has looked at the first.
         hand.rest(2)
-        return hand.measured(labels, pace_seconds)
+        timings = hand.measured(labels, pace_seconds)
+        hand.rest(_HELD_SECONDS)
+        return timings
 
 
 def _memory(browser: Browser, page: Site, tasker: int, marks: Sequence[int]) -> list[BrowserMemory]:
@@ -107,6 +111,7 @@ def _memory(browser: Browser, page: Site, tasker: int, marks: Sequence[int]) -> 
                 draw = hand.labels % _OUTLINE_EVERY == _OUTLINE_EVERY - 1
                 hand.label_with_outline() if draw else hand.label()
             found.append(memory_of(hand, session))
+        hand.rest(_HELD_SECONDS)
     return found
 
 

@@ -144,7 +144,8 @@ export class Answers {
   /** Back to the answer that was just submitted, while it has not gone out. */
   async takeBack() {
     const { bar } = this.#parts;
-    const taken = this.isHolding ? await this.#outbox.takeBack() : null;
+    const newest = this.isHolding ? this.#unsettled : null;
+    const taken = newest && (await this.#outbox.takeBack(newest.assignment));
     if (!taken) return bar.show(words.nothingToTakeBack);
     this.#offerTakeBack(0);
     this.#sentHere.delete(taken.entry.assignment);

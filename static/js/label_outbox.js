@@ -74,13 +74,15 @@ export class Outbox {
   }
 
   /**
-   * Take the newest answer back. Returns it with the draft that it becomes; null where it goes out already.
+   * Take an answer back. Returns it with the draft that it becomes; null where it goes out, or has gone.
+   * @param {string} assignment
    * @returns {Promise<{entry: QueuedAnswer, draft: KeptDraft} | null>}
    */
-  takeBack() {
+  takeBack(assignment) {
     return alone(async () => {
       const entry = (await this.#device.outbox()).at(-1);
-      if (!entry || !this.#millisecondsHeld(entry)) return null;
+      // Where another window has submitted one since, this one goes out.
+      if (entry?.assignment !== assignment || !this.#millisecondsHeld(entry)) return null;
       return { entry, draft: await this.#device.giveBack(entry) };
     });
   }

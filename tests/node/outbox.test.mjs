@@ -166,9 +166,10 @@ test("the next answer sends the one before it, which asks for a picture; then it
 test("what is taken back is a draft again, and nothing goes out", async () => {
   const during = async (outbox) => {
     await soon(5);
-    const { draft } = await outbox.takeBack();
+    assert.equal(await outbox.takeBack("b"), null, "another window's");
+    const { draft } = await outbox.takeBack("a");
     assert.deepEqual(draft, { draftOf: "a" });
-    assert.equal(await outbox.takeBack(), null, "there is nothing more to take back");
+    assert.equal(await outbox.takeBack("a"), null, "there is nothing more to take back");
     outbox.send();
   };
   const { sent, kept } = await send(["a"], [], { held: { a: 9_000 }, during });
@@ -179,7 +180,7 @@ test("whoever leaves the page sends at once what could still be taken back", asy
   const during = async (outbox) => {
     await soon(5);
     outbox.sendNow();
-    assert.equal(await outbox.takeBack(), null, "too late");
+    assert.equal(await outbox.takeBack("a"), null, "too late");
   };
   const { sent } = await send(["a"], [() => receipt(1)], { held: { a: 9_000 }, during });
   assert.deepEqual(sent, [posted("a")]);
