@@ -49,8 +49,17 @@ def _outlining() -> dict[str, Words]:
     return {
         "missingUncrossed": _("an outline that does not cross itself"),
         "missingClosing": _("closing the outline"),
+        # After one is closed, a click that slips begins another.
+        "missingNextClosing": _forms(
+            lambda many: ngettext(
+                "closing or undoing outline {number} ({count} corner)",
+                "closing or undoing outline {number} ({count} corners)",
+                many,
+            )
+        ),
         "missingChange": _("a change to the outline"),
         "missingOutline": _("the outline"),
+        "answerFirst": _("Answer questions 1 and 2 first. The outline comes after them."),
         "noOutlineAsked": _("No outline is asked for with these answers to questions 1 and 2."),
         "nothingToClose": _("There is no unfinished outline to close."),
         "nothingTraced": _("This key works right after a line was traced."),

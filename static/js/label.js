@@ -37,7 +37,7 @@ class Page {
   #empty = new EmptyScreen(this.#bar, this.#paint, () => this.#lookAgain());
   #keys = new Keys({ ...data.keys, address: data.preferencesUrl });
   #sheet = new Sheet(this.#bar, this.#keys, data.looks, {
-    change: () => this.#keep(),
+    change: () => this.#changed(),
     looks: (changed) => rememberSoon(changed),
     imageFailed: (setUrl) => this.#imageFailed(setUrl),
   });
@@ -77,6 +77,7 @@ class Page {
   });
   #open = false; // whether the picture on screen can be answered
   #revision = 0; // of the draft on screen
+  #complained = false; // whether the status says that something is missing
   #advancing = false;
   #renewed = false; // whether the picture on screen got a fresh address once
   #beats = 0;
@@ -212,6 +213,13 @@ class Page {
     else this.#bar.show(words.pictureFails, "error");
   }
 
+  #changed() {
+    // What was missing may not be missing now: the line beside Submit says it.
+    if (this.#complained) this.#bar.show("");
+    this.#complained = false;
+    return this.#keep();
+  }
+
   /** Put down what is filled in, at once and after every stroke. */
   async #keep() {
     const { current } = this.#pictures;
@@ -261,6 +269,7 @@ class Page {
     const missing = this.#sheet.missing.map((each) => each.words);
     if (missing.length) {
       this.#sheet.goOn();
+      this.#complained = true;
       return this.#bar.show(fill(words.notSentMissing, { parts: missing.join(", ") }), "error");
     }
     this.#paint.start();

@@ -20,6 +20,7 @@ import { OutlineEditor } from "./outline_editor.js";
  * @typedef {object} PictureEvents
  * @property {(settled: boolean) => void} drawn the drawing has changed
  * @property {(changed: Partial<Looks>) => void} looks another way of looking was chosen
+ * @property {() => void} ignored the picture was pressed where no outline is asked for
  * @property {(setUrl: (url: string) => void) => void} imageFailed the picture does not load
  * @property {(text: string) => void} say words for a screen reader
  */
@@ -79,6 +80,7 @@ export class Picture {
       onSimplify: (simplify) => this.#look({ simplify }),
       onChange: (changed, { settled }) => changed === this.#editor && this.#on.drawn(settled),
       announce: (text) => this.#on.say(text),
+      onIgnored: () => this.#on.ignored(),
       onZoom: (scale) => {
         byId("zoom").textContent = percent(scale * 100);
       },

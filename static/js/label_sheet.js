@@ -50,6 +50,7 @@ export class Sheet {
     this.picture = new Picture(keys, looks, {
       drawn: (settled) => this.#drawn(settled),
       looks: on.looks,
+      ignored: () => bar.show(this.#areQuestionsAnswered ? words.noOutlineAsked : words.answerFirst),
       imageFailed: on.imageFailed,
       say: (text) => bar.say(text),
     });
@@ -321,11 +322,18 @@ export class Sheet {
     byId("label-form").classList.toggle("is-sending", frozen);
   }
 
+  get #areQuestionsAnswered() {
+    return QUESTIONS.every((field) => this.#form.answers[field]);
+  }
+
   #outlineMissing() {
     if (this.#form.cannotOutline) return null;
-    const { problem, drawing, rings } = this.#editor;
+    const { problem, drawing, rings, state } = this.#editor;
     if (!problem) return null;
     if (problem.code === "outline_self_crossing") return words.missingUncrossed;
+    if (drawing && rings.length) {
+      return counted(words.missingNextClosing, state.open.length, { number: String(rings.length + 1) });
+    }
     if (drawing) return words.missingClosing;
     return rings.length ? words.missingChange : words.missingOutline;
   }

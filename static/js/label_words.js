@@ -20,21 +20,22 @@
  */
 /**
  * @typedef {"outlines" | "corners" | "leaveOpen" | "goesOutByItself" | "waitForNetwork" | "waitForSignIn"
- *   | "takeABreak" | "nothingFreeNext"} CountedWord
+ *   | "takeABreak" | "nothingFreeNext" | "missingNextClosing"} CountedWord
  */
 /**
- * @typedef {"questionNumber" | "statementNumbers" | "true" | "false" | "open" | "missing" | "ready" | "notSentMissing"
- *   | "noSuchStatement" | "noMessage" | "nothingToTakeBack" | "takenBack" | "missingUncrossed" | "missingClosing"
- *   | "missingChange" | "missingOutline" | "noOutlineAsked" | "nothingToClose" | "nothingTraced" | "noCornerYet"
- *   | "noCornerChosen" | "nothingToUndo" | "nothingToRedo" | "saidCannot" | "saidCanAfterAll" | "saidSentAgain"
- *   | "shortCannot" | "shortWrong" | "shortDrawing" | "notSent" | "notSentKept" | "light" | "drawn" | "drawnSoFar"
- *   | "saved" | "notKept" | "changedElsewhere" | "answeredElsewhere" | "received" | "keptAsSurplus" | "earlier"
- *   | "surplus" | "receiptCounted" | "receiptSurplus" | "notReceived" | "nothingFree" | "nothingLeft"
- *   | "nothingLeftNext" | "noMore" | "noConnection" | "noConnectionNext" | "cameIn" | "nextPicture" | "pictureFails"
- *   | "reported" | "questionSent" | "newsOf" | "noAnswer" | "signInEnded" | "signInEndedNext" | "signInEndedGoOn"
+ * @typedef {"questionNumber" | "statementNumbers" | "true" | "false" | "open" | "missing" | "ready"
+ *   | "notSentMissing" | "noSuchStatement" | "noMessage" | "nothingToTakeBack" | "takenBack" | "missingUncrossed"
+ *   | "missingClosing" | "missingChange" | "missingOutline" | "noOutlineAsked" | "answerFirst" | "nothingToClose"
+ *   | "nothingTraced" | "noCornerYet" | "noCornerChosen" | "nothingToUndo" | "nothingToRedo" | "saidCannot"
+ *   | "saidCanAfterAll" | "saidSentAgain" | "shortCannot" | "shortWrong" | "shortDrawing" | "notSent"
+ *   | "notSentKept" | "light" | "drawn" | "drawnSoFar" | "saved" | "notKept" | "changedElsewhere"
+ *   | "answeredElsewhere" | "received" | "keptAsSurplus" | "earlier" | "surplus" | "receiptCounted"
+ *   | "receiptSurplus" | "notReceived" | "nothingFree" | "nothingLeft" | "nothingLeftNext" | "noMore"
+ *   | "noConnection" | "noConnectionNext" | "cameIn" | "nextPicture" | "pictureFails" | "reported"
+ *   | "questionSent" | "newsOf" | "noAnswer" | "signInEnded" | "signInEndedNext" | "signInEndedGoOn"
  *   | "signInPutOff" | "wrongAccount" | "signInClosed" | "wrongPassword" | "signInAnswered" | "codeNeeded"
- *   | "wrongCode" | "wrongPasskey" | "passkeyPutOff" | "signedInSendAgain" | "signInToSend" | "changeKey" | "pressKey"
- *   | "keyUnchanged" | "keyRefused" | "keyChanged" | "keySwapped" | "keysReset" | "keysNotKept"} Word
+ *   | "wrongCode" | "wrongPasskey" | "passkeyPutOff" | "signedInSendAgain" | "signInToSend" | "changeKey"
+ *   | "pressKey" | "keyUnchanged" | "keyRefused" | "keyChanged" | "keySwapped" | "keysReset" | "keysNotKept"} Word
  */
 /**
  * @typedef {object} EditorWords

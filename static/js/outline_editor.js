@@ -30,6 +30,7 @@ import { Words } from "./outline_words.js";
  * @property {Record<string, string | string[]>} [keys] gives actions of KEYS other keys: {close: "x", place: ["Enter", "p"]}
  * @property {number} [simplify] how far a traced line may lie from its corners, in pixels of a picture 299 wide
  * @property {(tolerance: number) => void} [onSimplify] hears of another choice, for the page to remember
+ * @property {() => void} [onIgnored] hears of a press on the picture while the editor is not enabled
  * @property {(scale: number) => void} [onZoom] hears how large the picture is shown, in CSS pixels to one of its own
  */
 
@@ -91,7 +92,7 @@ export class OutlineEditor {
     });
     this.simplify = simplify;
     const withView = { ...parts, keys, view: this.#view };
-    this.#pointers = new Pointers(withView, this.#listening.signal);
+    this.#pointers = new Pointers(withView, options.onIgnored ?? ignored, this.#listening.signal);
     this.#keyboard = new Keyboard(withView, this.#actions(), this.#listening.signal);
     this.rings = rings;
     this.#view.start();

@@ -166,14 +166,25 @@ export class Gestures {
    * @returns {Gesture}
    */
   panOrPlace(screen, event) {
-    const press = pressed(screen, event);
     const point = this.#view.imagePoint(screen);
+    return this.panOr(screen, event, (up) => this.#placeAt(point, screen, up));
+  }
+
+  /**
+   * Move the picture; a press that goes nowhere does something else.
+   * @param {Point} screen
+   * @param {PointerEvent} event
+   * @param {(up: PointerEvent) => void} act
+   * @returns {Gesture}
+   */
+  panOr(screen, event, act) {
+    const press = pressed(screen, event);
     const pan = this.pan(screen);
     return {
       move: (to) => press.movedTo(to) && pan.move(to),
       end: (_, up) => {
         pan.end();
-        if (!press.moved) this.#placeAt(point, screen, up);
+        if (!press.moved) act(up);
       },
       cancel: pan.cancel,
     };

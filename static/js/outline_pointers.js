@@ -12,14 +12,17 @@ export class Pointers {
   #view;
   #interaction;
   #gestures;
+  #onIgnored;
   /** @type {Map<number, Point>} */
   #down = new Map(); // pointers that are down: id -> screen point
 
   /**
    * @param {EditorParts} parts
+   * @param {() => void} onIgnored hears of a press that would place a corner, were the editor enabled
    * @param {AbortSignal} signal ends the listening
    */
-  constructor(parts, signal) {
+  constructor(parts, onIgnored, signal) {
+    this.#onIgnored = onIgnored;
     this.#model = parts.model;
     this.#view = parts.view;
     this.#interaction = parts.interaction;
@@ -66,7 +69,8 @@ export class Pointers {
    */
   #gestureFor(event, screen) {
     const { enabled, panning, space } = this.#interaction;
-    if (event.button === 1 || space || !enabled) return this.#gestures.pan(screen);
+    if (event.button === 1 || space) return this.#gestures.pan(screen);
+    if (!enabled) return this.#gestures.panOr(screen, event, this.#onIgnored);
     const hit = this.#view.hit(screen, event.pointerType);
     if (event.button === 2 || (event.button === 0 && event.ctrlKey)) {
       if (hit.kind === "corner") this.#model.remove(hit.place);

@@ -407,6 +407,25 @@ def test_the_page_renews_the_lease_tells_of_a_place_given_away_and_suggests_a_br
     desk.messages.to_contain_text("without a break.")
 
 
+def test_a_click_that_draws_nothing_or_too_much_is_answered_in_words(desk: Desk) -> None:
+    desk.corner(SQUARE[0])
+    desk.status.to_have_text("Answer questions 1 and 2 first. The outline comes after them.")
+    desk.press("4", "4")
+    desk.corner(SQUARE[0])
+    desk.status.to_have_text("No outline is asked for with these answers to questions 1 and 2.")
+    desk.answer_again(1, 1)
+    desk.corner(*SQUARE, SQUARE[0])
+    for name in STATEMENTS:
+        desk.say(name, True)
+    desk.missing.to_have_text("Ready to submit")
+    desk.corner((20, 20))  # a stray click
+    missing = "Still missing: closing or undoing outline 2 (1 corner)"
+    desk.missing.to_have_text(missing)
+    desk.page.click("#submit")
+    desk.status.to_have_text(f"Not sent. {missing}.")
+    desk.follow(("u", "missing", "Ready to submit"), ("", "status", EMPTY))
+
+
 # Taking an answer back.
 
 
