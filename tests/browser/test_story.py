@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests import factories
-from tests.browser.label_desk import Desk
+from tests.browser.label_desk import RECEIVED, Desk
 from tests.browser.looking import DESK, signed_in
 from tests.processes import ROOT, Deployment, deployment, wait_for
 
@@ -85,6 +85,8 @@ def test_from_a_photograph_to_a_verified_release(site: Deployment, chromium: Bro
         desk.corner(*OUTLINE, OUTLINE[0])
         desk.press("1", "2", "3", "Enter")
         expect(desk.page.locator("#empty")).to_be_visible()
+        desk.page.click("#look-again")  # sends what could still be taken back
+        expect(desk.page.locator("#empty-status")).to_have_text(RECEIVED)
         context.close()
     assert wait_for(lambda: site.run(RULINGS), "the ruling") == [["valid", "bicycle", []]]
     wait_for(lambda: site.run(PREDICTIONS) == 9, "three defenses in three rounds", 120)
