@@ -14,7 +14,7 @@ import { EmptyScreen } from "./label_empty.js";
 import { Keys, OF_EDITOR } from "./label_keys.js";
 import { Leases } from "./label_leases.js";
 import { News, rememberSoon } from "./label_news.js";
-import { afterPaint, SubmitToPaint } from "./label_paint.js";
+import { SubmitToPaint } from "./label_paint.js";
 import { Pictures } from "./label_pictures.js";
 import { Sheet } from "./label_sheet.js";
 import { Use } from "./label_use.js";
@@ -274,8 +274,8 @@ class Page {
     }
     this.#paint.start();
     await this.#answers.queue(current);
-    await this.#advance("");
-    return afterPaint(() => this.#answers.send()); // both want the processor, and the picture comes first
+    this.#answers.send();
+    return this.#advance("");
   }
 
   #close() {

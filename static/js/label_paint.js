@@ -32,15 +32,6 @@ export class SubmitToPaint {
   }
 }
 
-/**
- * Do something once the next frame is painted; at once where nobody sees the page, which paints nothing.
- * @param {() => void} act
- */
-export function afterPaint(act) {
-  if (document.visibilityState === "hidden") act();
-  else painted().then(act);
-}
-
 /** Resolves when the next frame has been painted. */
 function painted() {
   return new Promise((resolve) => {
