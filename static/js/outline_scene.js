@@ -38,7 +38,6 @@ export class Scene {
     this.svg = this.#surface(names);
     this.scene = make("g", { id: this.id });
     this.image = make("image", { href: imageUrl, width, height, class: "outline-image", id: `${this.id}-image` });
-    this.size = { width, height };
     this.paths = this.#paths();
     this.marks = make("g", { class: "outline-crossings" });
     this.scene.append(this.image, ...Object.values(this.paths), this.marks);
@@ -105,7 +104,7 @@ export class Scene {
     const { rings, open, rubber, corners, ghosts, first, firstIsTarget, active, crossings, crosshair, guides } = marks;
     const closedPath = rings.map((ring) => `${polyline(ring)}Z`).join("");
     this.look(viewport);
-    this.#setWithHalo("guides", guides ? this.#guidesPath(guides) : "");
+    this.#setWithHalo("guides", guides ? guidesPath(guides, viewport) : "");
     this.#set("fill", closedPath);
     this.#setWithHalo("line", closedPath + polyline(open));
     this.#setWithHalo("rubber", polyline(rubber));
@@ -117,11 +116,6 @@ export class Scene {
     this.#set("active-middle", dots(active ? [active] : []));
     this.#setWithHalo("crosshair", crosshair ? crosshairPath(crosshair, viewport.scale) : "");
     this.#markCrossings(crossings, viewport.scale);
-  }
-
-  /** @param {Point} point */
-  #guidesPath([x, y]) {
-    return `M0 ${y}H${this.size.width}M${x} 0V${this.size.height}`;
   }
 
   /**
@@ -180,6 +174,15 @@ function polyline(points) {
 /** @param {Line} points */
 function dots(points) {
   return points.map(([x, y]) => `M${x} ${y}h0`).join("");
+}
+
+/**
+ * Lines across the whole picture.
+ * @param {Point} point where they meet
+ * @param {Viewport} viewport
+ */
+function guidesPath([x, y], { image }) {
+  return `M0 ${y}H${image.width}M${x} 0V${image.height}`;
 }
 
 /**

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from playwright.sync_api import Route, expect
 
 from accounts.models import UserSession
 from labeling.enums import AssignmentState, MonitoringAction
+from labeling.leases import assignment_lease
 from labeling.models import Assignment, InstructionVersion, Notice, Panel, Question, Report, Response, Tasker
 from labeling.pages import label_form
 from labeling.pages.label_form import MODULES
@@ -25,6 +27,7 @@ from monitoring.actions import action_take
 from policy.enums import OutlineGate
 from policy.models import PolicyVersion
 from policy.numbers import Policy
+from policy.selectors import policy_in_force
 from tests import factories
 from tests.browser.label_desk import RECEIVED, SIZE, SQUARE, Desk, picture, wait_until
 from tests.browser.looking import CHECKED, DESK, EMPTY, FOCUSED, HIDDEN, OPEN, PHONE, SHOWN, UNCHECKED, counts, has
@@ -482,6 +485,21 @@ def test_a_held_answer_is_sent_before_signing_out_and_by_a_reload(holding: None,
     desk.page.click(".site-header button")
     expect(desk.page).not_to_have_url(re.compile("/label/"))
     assert Response.objects.count() == 2
+
+
+def test_what_others_hold_is_told_with_its_time(desk: Desk) -> None:
+    for _ in range(3):
+        desk.goes_on("4", "4", "Enter")
+    desk.goes_on("4", "4", "Enter", to="#empty")
+    desk.follow(("", "#empty-title", "Nothing is left to label"))
+    panel, now = picture(201), timezone.now()
+    lease = {"panel": panel, "policy": policy_in_force(now).policy, "now": now, "rng": Random(1)}
+    for name in "abc":
+        assert assignment_lease(tasker=factories.tasker(name), **lease) is not None
+    desk.page.click("#look-again")
+    desk.follow(("", "#empty-title", "Nothing is free just now"))
+    until = r"with another tasker. It becomes free at \d\d:\d\d:\d\d, unless"
+    expect(desk.page.locator("#empty-words")).to_have_text(re.compile(until))
 
 
 # How the picture is looked at.
