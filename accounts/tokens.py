@@ -15,6 +15,7 @@ from rest_framework.request import Request
 
 from accounts.credentials import renewed_hash
 from accounts.models import ApiToken
+from common.audit.origin import TOKEN_SCHEMES
 from common.database.lookups import Parameter, PreparedLookup
 
 TOKEN_LIFETIME = timedelta(days=90)
@@ -68,12 +69,12 @@ class SessionAuthentication(authentication.SessionAuthentication):
 
 
 class TokenAuthentication(authentication.BaseAuthentication):
-    """`Authorization: Token …`."""
+    """`Authorization: Token …`, or `Bearer …`, which many HTTP clients write by themselves."""
 
     def authenticate(self, request: Request) -> tuple[Any, ApiToken] | None:
         """Return the user and the token; None when no token was sent."""
         scheme, _, token = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
-        if scheme.lower() != "token":
+        if scheme.lower() not in TOKEN_SCHEMES:
             return None
         found = _token_with_user(digest=_digest(token.strip()))
         if not found or not _counts(found[0], now=timezone.now()):
@@ -105,4 +106,4 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
         """Return the OpenAPI security scheme."""
-        return {"type": "apiKey", "in": "header", "name": "Authorization", "description": "Token …"}
+        return {"type": "apiKey", "in": "header", "name": "Authorization", "description": "Token … or Bearer …"}

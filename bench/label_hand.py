@@ -34,11 +34,13 @@ _INSTRUMENTS = """(() => {
   }).observe(document, { childList: true, subtree: true });
 })()"""
 
-# The assignment that can be answered just now, nothing while there is none.
-_OPEN = """() => {
+# The assignment that can be answered just now, nothing while there is none. Nobody answers before the picture is
+# painted: one that is replaced earlier is never reported as painted.
+_OPEN = """(labels) => {
   const form = document.querySelector("#label-form");
   const shown = document.querySelector(".outline-surface") && !form.hidden && !form.classList.contains("is-sending");
-  return shown ? form.elements.assignment.value : "";
+  const painted = !globalThis.bench || bench.paints.length > labels;
+  return shown && painted ? form.elements.assignment.value : "";
 }"""
 
 _OWN_MEASURES = "() => performance.getEntriesByName('submit-to-paint').map(({ duration }) => duration)"
@@ -129,13 +131,13 @@ class Hand:
             self.page.keyboard.press(key)
 
     def _go_on(self) -> None:
-        self._shown = self._next(self._shown)
         self.labels += 1
+        self._shown = self._next(self._shown)
 
     def _next(self, former: str) -> str:
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while time.monotonic() < deadline:
-            shown = str(self.page.evaluate(_OPEN))
+            shown = str(self.page.evaluate(_OPEN, self.labels))
             if shown not in ("", former):
                 return shown
             self.page.wait_for_timeout(_LOOK_AGAIN_MS)

@@ -36,6 +36,7 @@ _DOCUMENTS = {
     "docs-verdicts-in-pandas",
     "api-schema",
     "api-docs",
+    "api-index",
 }
 # Ending letters that come to an address of theirs needs no permission.
 _OTHERS = {"healthz", "readyz", "metrics", "release-mail-end"}

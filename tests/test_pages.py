@@ -32,7 +32,7 @@ ROLES = ["stranger", "no role", "newcomer", "tasker", "organizer", "board member
 ANSWERS = {
     # Open to everybody.
     (200, 200, 200, 200, 200, 200, 200): """
-        /.well-known/unanimous-signing-keys.json /api/docs/ /api/schema/ /api/v1/policies/ /docs/defenses/
+        /.well-known/unanimous-signing-keys.json /api/docs/ /api/schema/ /api/v1/ /api/v1/policies/ /docs/defenses/
         /docs/release-format/ /docs/status/ /docs/verdicts-in-pandas/ /healthz /password/ /readyz
         /releases/mail/end/forged/ /rules/ /sign-in/
     """,
@@ -55,8 +55,8 @@ ANSWERS = {
     (302, 404, 403, 403, 404, 404, 404): "/messages/0/",
     # A captain is of a team, and who has no role may found one.
     (302, 200, 403, 403, 403, 403, 200): "/team/",
-    # The list of the record is what can be searched.
-    (302, 302, 403, 403, 302, 302, 302): "/record/",
+    # The list of the record is what can be searched; what the script of a page posts to leads to the page.
+    (302, 302, 403, 403, 302, 302, 302): "/record/ /attacks/send/",
     # Taskers' and newcomers' pages, and those of pictures that are not there.
     (302, 403, 200, 200, 403, 403, 403): """
         /label/instructions/news/ /learn/ /my-work/ /my-work/download/ /paused/ /qualification/ /questions/
@@ -109,7 +109,7 @@ ANSWERS = {
         /organizer/cases/T-00000/remind/ /organizer/gold/{_ID}/ /organizer/money/ask/T-00000/
         /team/defenses/T-00000/pause/ /team/defenses/T-00000/source/
     """,
-    (401, 405, 403, 403, 405, 405, 405): "/api/v1/appeals/T-00000/decisions/ /attacks/send/",
+    (401, 405, 403, 403, 405, 405, 405): "/api/v1/appeals/T-00000/decisions/",
     (302, 405, 405, 405, 405, 405, 405): "/account/sessions/end/ /account/settings/ /account/tokens/revoke/",
     (405, 405, 405, 405, 405, 405, 405): "/api/v1/token/ /language/ /sign-out/",
     (401, 405, 405, 405, 405, 405, 405): f"""
@@ -137,7 +137,7 @@ STATUSES = {
     address: dict(zip(ROLES, told, strict=True)) for told, those in ANSWERS.items() for address in those.split()
 }
 # Where 302 leads who is signed in; strangers are sent to sign in, but for the record, which is open.
-LEADS_TO = {"/record/": "/search/", "/qualification/picture/": "/qualification/"}
+LEADS_TO = {"/record/": "/search/", "/attacks/send/": "/attacks/", "/qualification/picture/": "/qualification/"}
 _EXAMPLES = {
     "<str:name>": "release-2026-W40",
     "<str:key>": "forged",
@@ -226,7 +226,9 @@ def test_each_role_is_answered_as_the_table_says_and_every_answer_is_strict(
     }
     sent = {address: answer["Location"] for address, answer in answers.items() if answer.status_code == 302}
     if role == "stranger":
-        assert sent == {address: f"/sign-in/?next={address}" for address in sent} | {"/record/": "/search/"}
+        assert sent == {address: f"/sign-in/?next={address}" for address in sent} | {
+            each: LEADS_TO[each] for each in ("/record/", "/attacks/send/")
+        }
     else:
         assert sent.items() <= (LEADS_TO | {"/": {"tasker": "/label/", "organizer": "/organizer/"}.get(role)}).items()
     wrong = {address: allowed_too_much(address, answer) for address, answer in answers.items()}

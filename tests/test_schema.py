@@ -52,6 +52,7 @@ from tests.contest.pages import lacking
 
 pytestmark = pytest.mark.django_db
 CALLS = [
+    ("GET", "/api/v1/"),
     ("POST", "/api/v1/token/"),
     ("DELETE", "/api/v1/token/"),
     ("GET", "/api/v1/me/"),
@@ -166,6 +167,17 @@ def test_machines_get_the_schema_in_both_forms_and_people_a_page_with_every_call
     # Nothing stays made up from a type alone where a reader would copy it.
     told = ["tasker1", "definitely_yes | unsure_yes | unsure_no | definitely_no", "Retry-After"]
     assert not [words for words in (*told, *(f"{method} {path}" for method, path in CALLS)) if words not in page]
+
+
+def test_the_root_lists_every_call_for_strangers_too(client: Client) -> None:
+    found = client.get("/api/v1/").json()
+    assert sorted((each["method"], each["path"]) for each in found["calls"]) == sorted(CALLS)
+    assert all(each["summary"] for each in found["calls"])
+    open_to_all = {each["path"] for each in found["calls"] if not each["signed_in"]}
+    assert {"/api/v1/", "/api/v1/policies/"} <= open_to_all and "/api/v1/me/" not in open_to_all
+    for each in ("docs", "openapi"):
+        path = "/" + found[each].split("/", 3)[3]
+        assert client.get(path).status_code == 200, each
 
 
 def test_every_call_of_the_page_tells_what_it_answers() -> None:

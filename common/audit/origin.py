@@ -49,6 +49,10 @@ def audit_origin(words: str, address: str | None = None) -> Iterator[None]:
         _origin.reset(token)
 
 
+# The words that a token is sent with in `Authorization`.
+TOKEN_SCHEMES = ("token", "bearer")
+
+
 def place_of(address: str) -> str:
     """Return what is kept of a client's address."""
     return salted_hmac("common.audit.origin", address, algorithm="sha256").hexdigest()[:_PLACE_DIGITS]
@@ -56,7 +60,7 @@ def place_of(address: str) -> str:
 
 def _is_program(request: HttpRequest) -> bool:
     scheme, _, _ = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
-    return bool(scheme.lower() == "token")
+    return scheme.lower() in TOKEN_SCHEMES
 
 
 class OriginMiddleware:

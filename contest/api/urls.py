@@ -10,6 +10,7 @@ from contest.api import (
     decision_calls,
     defense_calls,
     docs,
+    index_call,
     leaderboard_calls,
     picture_calls,
     policy_calls,
@@ -21,6 +22,7 @@ urlpatterns: list[URLPattern] = [
     path("api/docs/", docs.api_docs, name="api-docs"),
 ]
 api_urlpatterns: list[URLPattern] = [
+    path("", index_call.Index.as_view(), name="api-index"),
     path("token/", account_calls.Token.as_view(), name="token"),
     path("me/", account_calls.Me.as_view(), name="me"),
     path("attacks/", attack_calls.Attacks.as_view(), name="api-attacks"),

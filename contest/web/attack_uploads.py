@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
 from common.errors import DomainError
@@ -35,10 +36,15 @@ def uploading(user: Any) -> Iterator[Team]:
 
 
 def for_script(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Answer a page's script, which cannot follow a sign-in: every refusal is JSON, 401 `signed_out` for strangers."""
+    """Answer a page's script, which cannot follow a sign-in: every refusal is JSON, 401 `signed_out` for strangers.
+
+    A person who opens its address, which only takes what is sent, is led to the page of attacks.
+    """
 
     @wraps(view)
     def answered(request: HttpRequest, *args: Any, **values: Any) -> HttpResponse:
+        if request.method in ("GET", "HEAD"):
+            return redirect("attacks")
         try:
             if not request.user.is_authenticated:
                 return _signed_out(request)

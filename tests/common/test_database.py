@@ -104,7 +104,12 @@ def test_a_row_is_never_changed_nor_deleted(olga: User) -> None:
 
 @pytest.mark.parametrize(
     ("headers", "words"),
-    [({}, "page"), ({"HTTP_AUTHORIZATION": "Token abc"}, "program"), ({"HTTP_AUTHORIZATION": "Basic abc"}, "page")],
+    [
+        ({}, "page"),
+        ({"HTTP_AUTHORIZATION": "Token abc"}, "program"),
+        ({"HTTP_AUTHORIZATION": "Bearer abc"}, "program"),
+        ({"HTTP_AUTHORIZATION": "Basic abc"}, "page"),
+    ],
 )
 def test_a_request_says_from_where_while_it_lasts(headers: dict[str, str], words: str) -> None:
     request = RequestFactory().get("/", REMOTE_ADDR=ADDRESS, **headers)  # type: ignore[arg-type]

@@ -89,6 +89,15 @@ def test_a_wrong_password_gets_no_token_and_ten_close_the_account(tara: Tasker, 
     assert not ApiToken.objects.exists()
 
 
+def test_a_token_is_sent_as_token_or_bearer_and_as_nothing_else(tara: Tasker) -> None:
+    token = token_of(tara)
+    statuses = {
+        scheme: me(Client(headers={"Authorization": f"{scheme} {token}"})).status_code
+        for scheme in ("Token", "token", "Bearer", "BEARER", "Basic", "Bearers")
+    }
+    assert statuses == {"Token": 200, "token": 200, "Bearer": 200, "BEARER": 200, "Basic": 401, "Bearers": 401}
+
+
 def test_a_token_ends_with_its_time_and_with_the_password(tara: Tasker, otto: Tasker) -> None:
     tokens, of_somebody_else = [token_of(tara), token_of(tara)], token_of(otto)
     tara.user.set_password("another-password")
