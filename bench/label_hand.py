@@ -92,7 +92,7 @@ class Hand:
         if instruments:
             page.add_init_script(_INSTRUMENTS)
         page.goto(f"http://127.0.0.1:{site.web.port}/label/")
-        self._shown = self._next("")
+        self._open_assignment = self._next("")
 
     def label(self) -> None:
         """Say that there is nothing, and wait for the next picture to be open."""
@@ -132,14 +132,14 @@ class Hand:
 
     def _go_on(self) -> None:
         self.labels += 1
-        self._shown = self._next(self._shown)
+        self._open_assignment = self._next(self._open_assignment)
 
     def _next(self, former: str) -> str:
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while time.monotonic() < deadline:
-            shown = str(self.page.evaluate(_OPEN, self.labels))
-            if shown not in ("", former):
-                return shown
+            found = str(self.page.evaluate(_OPEN, self.labels))
+            if found not in ("", former):
+                return found
             self.page.wait_for_timeout(_LOOK_AGAIN_MS)
         raise TimeoutError(f"no next picture after {self.labels} labels; the page complains: {self._complaints}")
 

@@ -136,7 +136,7 @@ ANSWERS = {
 STATUSES = {
     address: dict(zip(ROLES, told, strict=True)) for told, those in ANSWERS.items() for address in those.split()
 }
-# Where 302 leads who is signed in; strangers are sent to sign in, but for the record, which is open.
+# Where 302 leads who is signed in; strangers are sent to sign in, except from the first two.
 LEADS_TO = {"/record/": "/search/", "/attacks/send/": "/attacks/", "/qualification/picture/": "/qualification/"}
 _EXAMPLES = {
     "<str:name>": "release-2026-W40",

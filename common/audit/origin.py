@@ -19,6 +19,8 @@ from django.utils.crypto import salted_hmac
 from common.commands import ContestCommand
 from common.web.client_address import client_address
 
+# The schemes of `Authorization` that carry a token of the API.
+TOKEN_SCHEMES = ("token", "bearer")
 _PLACE_DIGITS = 12
 
 
@@ -47,10 +49,6 @@ def audit_origin(words: str, address: str | None = None) -> Iterator[None]:
         yield
     finally:
         _origin.reset(token)
-
-
-# The words that a token is sent with in `Authorization`.
-TOKEN_SCHEMES = ("token", "bearer")
 
 
 def place_of(address: str) -> str:

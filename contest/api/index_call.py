@@ -1,4 +1,4 @@
-"""API call of the interface itself: what there is, for who begins at its root."""
+"""API call at the root of the interface: the list of all calls."""
 
 from typing import Any
 
@@ -13,10 +13,11 @@ from rest_framework.views import APIView
 
 from contest.api.docs import call_groups
 
+_AUTHENTICATION = "Authorization: Token YOUR_TOKEN"
 _EXAMPLE: dict[str, Any] = {
     "docs": "https://contest.example.org/api/docs/",
     "openapi": "https://contest.example.org/api/schema/",
-    "authentication": "Authorization: Token YOUR_TOKEN",
+    "authentication": _AUTHENTICATION,
     "calls": [{"method": "GET", "path": "/api/v1/me/", "summary": "Who you are", "signed_in": True}],
 }
 
@@ -31,7 +32,7 @@ class CallOut(serializers.Serializer[Any]):
 
 
 class IndexOut(serializers.Serializer[Any]):
-    """What there is."""
+    """The calls, and where they are documented."""
 
     docs = serializers.URLField(help_text="The page for people.")
     openapi = serializers.URLField(help_text="The schema for programs.")
@@ -58,7 +59,7 @@ class Index(APIView):
         found = {
             "docs": f"{settings.PUBLIC_URL}{reverse('api-docs')}",
             "openapi": f"{settings.PUBLIC_URL}{reverse('api-schema')}",
-            "authentication": _EXAMPLE["authentication"],
+            "authentication": _AUTHENTICATION,
             "calls": calls,
         }
         return Response(IndexOut(found).data)
