@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from common.errors import DomainError, ServiceUnavailable, TooLarge
 from common.outages import outage_of, traces
-from common.web.error_status import error_body, http_status, retry_headers
+from common.web.error_status import error_body, error_json, http_status, retry_headers, wants_json
 from config.audience import signed_in_refusal
 
 
@@ -35,7 +35,7 @@ class DomainErrorPages:
         if error is None:
             return None
         if request.path.startswith("/api/v1/"):
-            return JsonResponse(error_body(error), status=http_status(error))
+            return error_json(error)
         return render(request, "refused.html", {"error": error}, status=http_status(error))
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
@@ -48,6 +48,8 @@ class DomainErrorPages:
             return _unavailable(request, outage)
         if not isinstance(error, DomainError):
             return None
+        if wants_json(request):
+            return error_json(error)
         answer = render(request, "refused.html", {"error": error}, status=http_status(error))
         for name, value in retry_headers(error).items():
             answer[name] = value
@@ -60,7 +62,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
         words = _("The form holds too much: too many fields, or too much text in them. Send less.")
         error = TooLarge(words, "too_large")
         if request.path.startswith("/api/v1/"):
-            return JsonResponse(error_body(error), status=http_status(error))
+            return error_json(error)
         return render(request, "refused.html", {"error": error}, status=http_status(error))
     return _answer(request, 400, "bad_request", _("This request could not be read."))
 

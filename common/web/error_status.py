@@ -3,6 +3,8 @@
 from http import HTTPStatus
 from typing import Any
 
+from django.http import HttpRequest, JsonResponse
+
 from common.errors import (
     Conflict,
     DomainError,
@@ -47,3 +49,13 @@ def error_body(error: DomainError) -> dict[str, Any]:
 def retry_headers(error: DomainError) -> dict[str, str]:
     """Return the header that says when to try again, where the error knows it."""
     return {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
+
+
+def wants_json(request: HttpRequest) -> bool:
+    """Say whether it is a page's script that asks."""
+    return request.headers.get("Accept") == "application/json"
+
+
+def error_json(error: DomainError) -> JsonResponse:
+    """Answer a refusal to a program."""
+    return JsonResponse(error_body(error), status=http_status(error), headers=retry_headers(error))

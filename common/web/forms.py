@@ -46,6 +46,20 @@ class TextField(forms.CharField):
         return str(value or "").replace("\x00", "").replace("\r\n", "\n").strip()[: self._most + 1]
 
 
+class PicturesInput(forms.FileInput):
+    """Several files."""
+
+    allow_multiple_selected = True
+
+
+class PicturesField(forms.Field):
+    """Pictures, or zips of them: an input alone, for the view reads what was sent. `accept` lists kinds of files."""
+
+    def __init__(self, *, accept: str, help_text: str) -> None:
+        widget = PicturesInput({"multiple": True, "required": True, "accept": accept})
+        super().__init__(label="Pictures, or a zip of them", required=False, widget=widget, help_text=help_text)
+
+
 class WholeNumberField(forms.Field):
     """A whole number without a sign; `error` says what to write."""
 

@@ -1,7 +1,7 @@
 """Filters (from the query string), pages, and CSV files of lists."""
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, cast
 from urllib.parse import urlencode
@@ -9,13 +9,14 @@ from urllib.parse import urlencode
 import django_filters
 from django.core.paginator import EmptyPage, Page, Paginator
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 
 from common.web.forms import DayField, Form
 
 LONGEST_PAGE_NUMBER = 9
 # So many rows of a list are counted: to count all takes longer the more there are.
 MOST_COUNTED = 1_000
+_BATCH = 500
 
 
 class ListFilter(django_filters.FilterSet):  # type: ignore[misc]  # the library has no types
@@ -126,3 +127,36 @@ def csv_file(name: str, columns: Sequence[str], rows: Iterable[Sequence[object]]
     answer["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     csv.writer(answer).writerows([columns, *rows])
     return answer
+
+
+def streamed_csv(
+    name: str,
+    columns: Sequence[str],
+    rows: QuerySet[Any],
+    lines: Callable[[Sequence[Any]], Iterable[Sequence[object]]],
+) -> StreamingHttpResponse:
+    """Answer all rows, which are in descending order of their primary keys, as a CSV file in constant memory; `lines`
+    makes the lines of a batch of them."""
+    answer = StreamingHttpResponse(_csv_lines(columns, rows, lines), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{name}.csv"'
+    return answer
+
+
+class _Echo:
+    """A file that gives back what is written into it."""
+
+    def write(self, line: str) -> str:
+        """Return the line."""
+        return line
+
+
+def _csv_lines(
+    columns: Sequence[str], rows: QuerySet[Any], lines: Callable[[Sequence[Any]], Iterable[Sequence[object]]]
+) -> Iterator[str]:
+    writer = csv.writer(_Echo())
+    yield writer.writerow(columns)
+    batch = list(rows[:_BATCH])
+    while batch:
+        for line in lines(batch):
+            yield writer.writerow(line)
+        batch = list(rows.filter(pk__lt=batch[-1].pk)[:_BATCH])

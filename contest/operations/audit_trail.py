@@ -1,6 +1,6 @@
 """The audit trail for organizers: filtered entries, each a sentence."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Any
@@ -117,7 +117,7 @@ def _who(entry: AuditEntry) -> str:
     return "Somebody whose account is deleted"
 
 
-def accounts_named(rows: list[AuditEntry]) -> dict[int, str]:
+def accounts_named(rows: Sequence[AuditEntry]) -> dict[int, str]:
     """Return number -> user name of the accounts that these rows name and that are there still."""
     numbers = {number for row in rows for number in row.subject.get("account", [])}
     return dict(User.objects.filter(pk__in=numbers).values_list("pk", "username"))

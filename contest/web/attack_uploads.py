@@ -1,7 +1,7 @@
 """Access to attack uploads, and their limits."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from http import HTTPStatus
 from typing import Any
@@ -13,7 +13,7 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from common.errors import DomainError
 from common.gates import ConcurrencyGate, HolderLimit
 from common.web.body_limits import MIB, limit_body
-from common.web.error_status import error_body, http_status, retry_headers
+from common.web.error_status import error_json
 from contest.attacks.uploads import MOST_BYTES
 from contest.core.models import Team
 from contest.core.roles import own_team_of
@@ -28,10 +28,17 @@ _AT_ONCE = 64 * 1024
 
 
 @contextmanager
+def upload_place(user: Any) -> Iterator[None]:
+    """Hold a place for an upload; raises Busy."""
+    with UPLOADS_OF_ONE.of(user.pk), UPLOADS:
+        yield
+
+
+@contextmanager
 def uploading(user: Any) -> Iterator[Team]:
     """Hold a place for an upload and return the sender's team; raises as `own_team_of` does, and Busy."""
     team = own_team_of(user)
-    with UPLOADS_OF_ONE.of(user.pk), UPLOADS:
+    with upload_place(user):
         yield team
 
 
@@ -50,7 +57,7 @@ def for_script(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]
                 return _signed_out(request)
             answer = view(request, *args, **values)
         except DomainError as error:
-            return JsonResponse(error_body(error), status=http_status(error), headers=retry_headers(error))
+            return error_json(error)
         except Http404:
             return _refused(HTTPStatus.NOT_FOUND, "not_found", "This account is in no team, and sends no pictures.")
         # The check for forged requests answers with a page.
@@ -74,17 +81,24 @@ def _refused(status: HTTPStatus, code: str, detail: str) -> HttpResponse:
     return JsonResponse({"code": code, "detail": detail}, status=status)
 
 
-def bounded_upload(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Let a page take an upload; the check for forged requests, which reads all of it, comes after the sign-in."""
-    checked = csrf_protect(view)
+def bounded_upload(
+    place: Callable[[Any], AbstractContextManager[Any]] = uploading,
+) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
+    """Let a page take an upload while it holds a place; the check for forged requests, which reads all of the upload,
+    comes after the sign-in."""
 
-    @limit_body(MOST_UPLOAD_BYTES)
-    @csrf_exempt
-    @wraps(view)
-    def looked_at(request: HttpRequest, *args: Any, **values: Any) -> HttpResponse:
-        if request.method != "POST":
-            return checked(request, *args, **values)
-        with uploading(request.user):
-            return checked(request, *args, **values)
+    def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+        checked = csrf_protect(view)
 
-    return looked_at
+        @limit_body(MOST_UPLOAD_BYTES)
+        @csrf_exempt
+        @wraps(view)
+        def looked_at(request: HttpRequest, *args: Any, **values: Any) -> HttpResponse:
+            if request.method != "POST":
+                return checked(request, *args, **values)
+            with place(request.user):
+                return checked(request, *args, **values)
+
+        return looked_at
+
+    return decorate

@@ -11,13 +11,12 @@ from typing import Any
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, SkipFile
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.utils.datastructures import MultiValueDict
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
-from common.errors import Conflict, DomainError, WrongFields
+from common.errors import Conflict, WrongFields
 from common.web.body_limits import limit_body
-from common.web.error_status import error_body, http_status, retry_headers
 from contest.defenses.entries import HandIn
 from scoring.trials.submitted_files import MIB, MOST_ARCHIVE_BYTES, MOST_SOURCE_BYTES, MOST_WEIGHTS_BYTES, too_large
 
@@ -117,24 +116,14 @@ def stream_files(before: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
         @csrf_exempt
         @wraps(view)
         def looked_at(request: HttpRequest, *args: Any, **values: Any) -> HttpResponse:
-            try:
-                if request.method == "POST":
-                    before(request)
-                    expect_upload(request)
-            except DomainError as error:
-                if wants_json(request):
-                    return JsonResponse(error_body(error), status=http_status(error), headers=retry_headers(error))
-                raise
+            if request.method == "POST":
+                before(request)
+                expect_upload(request)
             return checked(request, *args, **values)
 
         return looked_at
 
     return decorate
-
-
-def wants_json(request: HttpRequest) -> bool:
-    """Say whether it is the page's script that asks."""
-    return request.headers.get("Accept") == "application/json"
 
 
 def read_submission(

@@ -20,7 +20,8 @@ SCREENS = {"desk": DESK, "phone": PHONE}
 # How often the pages of figures are read again.
 REFRESH_MS = 10_000
 # The browser's own words for an answer of 400, 403 or 404 that a test asked for, and for a test that typed at once.
-_EXPECTED = ("responded with a status of 40", "Autofocus processing was blocked")
+# What a page answers that it refuses, a connection that a test breaks.
+_EXPECTED = ("responded with a status of 40", "Autofocus processing was blocked", "net::ERR_FAILED")
 _OF_COLOUR = ["color-contrast", "link-in-text-block"]
 # What passed is not looked at any closer; stylesheets are fetched again only for a rule that axe leaves out by itself.
 _AXE = """(options) => axe.run({ resultTypes: ["violations"], preload: false, ...options })
@@ -133,7 +134,8 @@ def visit(chromium: Browser, live_server: Any) -> Iterator[Callable[..., Page]]:
     yield _visit
     for context in contexts.values():
         context.close()
-    assert [each for each in chain(*complaints) if not any(words in each for words in _EXPECTED)] == []
+    found = [each for each in chain(*complaints) if not any(words in each for words in _EXPECTED)]
+    assert found == [], found
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The organizers' page of the audit trail, its file, and the check of its chain."""
 
-import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 
 from django.contrib import messages
@@ -18,7 +17,7 @@ from common.audit.seals import chain_check, newest_chain_check, seal_entries
 from common.domain_clock import domain_now
 from common.models import AuditEntry
 from common.web.form_fields import SeeOther
-from common.web.lists import ListFilter, page_of
+from common.web.lists import ListFilter, page_of, streamed_csv
 from common.web.page import page
 from contest.operations import audit_trail
 from contest.operations.audit_trail import actions
@@ -26,7 +25,6 @@ from contest.operations.audit_words import DID
 from policy.selectors import policy_in_force
 
 ROWS_ON_A_PAGE = 50
-_BATCH = 500
 _NAME = {"autocapitalize": "none", "spellcheck": "false"}
 _DAY = DateInput({"placeholder": "2026-11-20", "inputmode": "numeric"}, format="%Y-%m-%d")
 _WRONG_DAY = {"invalid": "Write the day as 2026-11-20."}
@@ -96,28 +94,13 @@ def _check(request: HttpRequest, now: datetime) -> HttpResponse:
 def trail_csv(request: HttpRequest, organizer: User) -> StreamingHttpResponse:
     """Answer the filtered rows as a CSV file, newest first."""
     rows = TrailFilter(request, audit_trail.audit_rows()).rows
-    answer = StreamingHttpResponse(_csv_lines(rows), content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="audit-{domain_now():%Y-%m-%d}.csv"'
-    return answer
+    return streamed_csv(f"audit-{domain_now():%Y-%m-%d}", audit_trail.COLUMNS, rows, _csv_lines)
 
 
-class _Echo:
-    """A file that gives back what is written into it."""
-
-    def write(self, line: str) -> str:
-        """Return the line."""
-        return line
-
-
-def _csv_lines(rows: Rows) -> Iterator[str]:
-    writer = csv.writer(_Echo())
-    yield writer.writerow(audit_trail.COLUMNS)
-    batch = list(rows[:_BATCH])
-    while batch:
-        names = audit_trail.accounts_named(batch)
-        for entry in batch:
-            yield writer.writerow(audit_trail.audit_columns(audit_trail.row_of(entry, names)))
-        batch = list(rows.filter(pk__lt=batch[-1].pk)[:_BATCH])
+def _csv_lines(entries: Sequence[AuditEntry]) -> Iterator[Sequence[object]]:
+    names = audit_trail.accounts_named(entries)
+    for entry in entries:
+        yield audit_trail.audit_columns(audit_trail.row_of(entry, names))
 
 
 def _zone(now: datetime) -> str:

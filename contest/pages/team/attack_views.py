@@ -18,7 +18,7 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, NotAllowed
 from common.web.error_status import http_status, retry_headers
 from common.web.form_fields import SeeOther
-from common.web.forms import Form
+from common.web.forms import Form, PicturesField
 from common.web.lists import page_of
 from common.web.page import page
 from contest.appeals.grounds import appealable
@@ -48,21 +48,11 @@ from policy.selectors import policy_in_force
 from scoring.models import Defense
 
 
-class PicturesInput(forms.FileInput):
-    """Several files."""
-
-    allow_multiple_selected = True
-
-
 class AttackForm(Form):
     """Pictures to send, and the defenses that they are sent against. Services read what was sent."""
 
-    image = forms.Field(
-        label="Pictures, or a zip of them",
-        required=False,
-        widget=PicturesInput(
-            {"multiple": True, "required": True, "accept": "image/png,image/jpeg,image/webp,application/zip,.zip"}
-        ),
+    image = PicturesField(
+        accept="image/png,image/jpeg,image/webp,application/zip,.zip",
         help_text="PNG is best: with other kinds, what counts is how they decode here.",
     )
     defenses = forms.MultipleChoiceField(
@@ -79,7 +69,7 @@ class AttackForm(Form):
 
 
 @page(signed_in, "GET POST")
-@bounded_upload
+@bounded_upload()
 def attacks(request: HttpRequest, user: User) -> HttpResponse:
     """Show a team what it sent and let it send more; as a plain form where the page's script does not run."""
     try:
@@ -96,7 +86,7 @@ def attacks(request: HttpRequest, user: User) -> HttpResponse:
 
 
 @for_script
-@bounded_upload
+@bounded_upload()
 @page(methods="POST")
 def send(request: HttpRequest) -> HttpResponse:
     """Take pictures from the page's script: JSON with a receipt or a refusal for each, in order."""

@@ -12,7 +12,7 @@ from accounts.access import signed_in
 from common.domain_clock import domain_now
 from common.errors import DomainError
 from common.queues import hint
-from common.web.error_status import error_body, http_status, retry_headers
+from common.web.error_status import error_body, http_status, retry_headers, wants_json
 from common.web.form_fields import SeeOther
 from common.web.page import page
 from contest.appeals.grounds import MOST_LISTED, appealable
@@ -36,7 +36,7 @@ from contest.pages.team.defense_forms import (
     WithdrawDefenseForm,
 )
 from contest.web.defense_holder import leads, own_entry
-from contest.web.defense_uploads import stream_files, wants_json
+from contest.web.defense_uploads import stream_files
 from policy.selectors import policy_in_force
 from scoring.tasks import plan_trials
 from scoring.trials import selectors as trials
