@@ -11,7 +11,7 @@ from picture_files.png import encode_png
 from picture_files.store import original_key, picture_key, picture_store
 from picture_files.store_transactions import storing_files
 
-_LONGEST = 200
+LONGEST = 200
 _REQUIRED = ("source", "licence")
 
 
@@ -32,7 +32,7 @@ def image_add(
     row is found again by its key, or removed (`contest.operations.unused_files`). `label_from` is when a panel may be
     dealt, None for never. Raises InvalidInput without a source or a licence.
     """
-    provenance = _checked_provenance(source=source, source_id=source_id, licence=licence, author=author)
+    provenance = checked_provenance(source=source, source_id=source_id, licence=licence, author=author)
     with storing_files():
         _put(picture)
         return Image.objects.get_or_create(
@@ -78,7 +78,7 @@ def import_picture(
     known = known_original(hashlib.sha256(data).hexdigest(), size=size)
     if known is not None:
         return known, False, ()
-    provenance = _checked_provenance(source=source, source_id=source_id, licence=licence, author=author)
+    provenance = checked_provenance(source=source, source_id=source_id, licence=licence, author=author)
     picture = read_dataset(data, size=size)
     image, new = image_add(picture, origin=origin, **provenance, now=now, label_from=label_from)
     return image, new, picture.warnings
@@ -89,14 +89,14 @@ def known_original(original_sha256: str, *, size: int) -> Image | None:
     return Image.objects.filter(original_sha256=original_sha256, width=size, height=size).first()
 
 
-def _checked_provenance(**provenance: str) -> dict[str, str]:
+def checked_provenance(**provenance: str) -> dict[str, str]:
     """Return the values trimmed; every picture says where it came from and under which licence (R3)."""
     trimmed = {field: value.strip() for field, value in provenance.items()}
     for field, value in trimmed.items():
         if field in _REQUIRED and not value:
             raise InvalidInput(f"Give the {field} of the picture.", "no_provenance", field=field)
-        if len(value) > _LONGEST or not value.isprintable():
+        if len(value) > LONGEST or not value.isprintable():
             raise InvalidInput(
-                f"The {field} must be one line of at most {_LONGEST} characters.", "bad_provenance", field=field
+                f"The {field} must be one line of at most {LONGEST} characters.", "bad_provenance", field=field
             )
     return trimmed

@@ -21,6 +21,7 @@ from django.core.management.base import CommandError
 from PIL import Image as Pillow
 
 from common.errors import InvalidInput
+from common.models import AuditEntry
 from labeling.enums import Origin
 from labeling.models import Image
 from labeling.pictures import intake
@@ -49,7 +50,8 @@ def _picture(path: Path, number: int = 0, size: tuple[int, int] = (320, 299), fo
 
 
 def _run(*arguments: Any) -> tuple[int, str]:
-    """Run the command as a person would; returns the exit status and what it said, but the progress of slow moments."""
+    """Run the command as a person would; returns the exit status and what it said, without progress and each picture's
+    line."""
     said = io.StringIO()
     try:
         call_command("import_images", *map(str, arguments), stdout=said)
@@ -57,7 +59,7 @@ def _run(*arguments: Any) -> tuple[int, str]:
         return int(str(end.code)), said.getvalue()
     except CommandError as error:
         return error.returncode, str(error)
-    return 0, re.sub(r"^\d+ of \d+: .*\n", "", said.getvalue(), flags=re.MULTILINE)
+    return 0, re.sub(r"^(\d+ of \d+: |P-\w+ (added|known) ).*\n", "", said.getvalue(), flags=re.MULTILINE)
 
 
 @pytest.fixture(scope="class")
@@ -187,6 +189,16 @@ def test_a_jsonl_manifest_is_read_line_by_line(photos: Path) -> None:
     assert (status, "7 of 7 files: 1 added, 0 known, 6 refused." in said) == (1, True)
     lines = [f"refused line {number}: Line {number} of the manifest must hold" for number in range(3, 9)]
     assert [each for each in lines if each not in said] == []
+
+
+@pytest.mark.django_db
+def test_each_picture_is_named_with_what_became_of_it(tmp_path: Path) -> None:
+    _picture(tmp_path / "a.png")
+    said = io.StringIO()
+    call_command("import_images", str(tmp_path), *GIVEN, stdout=said)
+    assert said.getvalue().startswith(f"{Image.objects.get().public_id} added a.png\n")
+    (entry,) = AuditEntry.objects.filter(action="picture.import")
+    assert entry.private | {"from": tmp_path.name, "source": "our walks", "added": 1} == entry.private
 
 
 @pytest.mark.django_db

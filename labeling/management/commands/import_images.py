@@ -23,6 +23,7 @@ from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.progress import every_few_seconds
 from labeling.enums import Origin
+from labeling.models import Image
 from labeling.pictures.intake import import_picture
 from labeling.pictures.manifest import MANIFEST_SUFFIXES, ManifestEntry, Provenance, folder_entries, manifest_entries
 from picture_files.decoding import MAX_BYTES
@@ -68,8 +69,13 @@ class Command(RecordedCommand):
         if options["refused"]:
             _write_refused(options["refused"], tally.refused)
         with transaction.atomic():  # each picture has a transaction of its own: this says that somebody imported them
-            told = {"origin": options["origin"], **tally.counts}
-            audit("picture.import", by=None, subject={}, now=domain_now(), private=told)
+            facts = {
+                "origin": options["origin"],
+                "from": options["path"].name,
+                "source": options["source"],
+                **tally.counts,
+            }
+            audit("picture.import", by=None, subject={}, now=domain_now(), private=facts)
         self._report(tally, len(entries), others)
 
     def _say(self, line: str) -> None:
@@ -132,14 +138,16 @@ class _Tally:
     def done(self) -> int:
         return self.counts.total()
 
-    def add(self, entry: ManifestEntry, take_in: Callable[[], tuple[bool, tuple[str, ...]]]) -> None:
+    def add(self, entry: ManifestEntry, take_in: Callable[[], tuple[Image, bool, tuple[str, ...]]]) -> None:
         try:
-            new, warnings = take_in()
+            image, new, warnings = take_in()
         except DomainError as error:
             self.refused.append((entry.file, error.code, error.message))
             self.counts["refused"] += 1
             return
-        self.counts["added" if new else "known"] += 1
+        outcome = "added" if new else "known"
+        self.counts[outcome] += 1
+        self._say(f"{image.public_id} {outcome} {entry.file}")
         for warning in warnings:
             self._say(f"note on {entry.file}: {warning}")
 
@@ -147,12 +155,12 @@ class _Tally:
         return f"{self.counts['added']} added, {self.counts['known']} known, {self.counts['refused']} refused"
 
 
-def _take_in(entry: ManifestEntry, options: dict[str, Any]) -> tuple[bool, tuple[str, ...]]:
-    """Import one entry; returns whether it is new, and warnings. Raises InvalidInput."""
+def _take_in(entry: ManifestEntry, options: dict[str, Any]) -> tuple[Image, bool, tuple[str, ...]]:
+    """Import one entry; returns its picture, whether it is new, and warnings. Raises InvalidInput."""
     if entry.problem is not None:
         raise entry.problem
     now = domain_now()
-    _, new, warnings = import_picture(
+    return import_picture(
         _read(entry.path),
         size=policy_in_force(now).policy.image_size,
         origin=Origin(options["origin"]),
@@ -160,7 +168,6 @@ def _take_in(entry: ManifestEntry, options: dict[str, Any]) -> tuple[bool, tuple
         now=now,
         label_from=None if options["no_labels"] else now,
     )
-    return new, warnings
 
 
 def _read(path: Path) -> bytes:
