@@ -28,6 +28,7 @@ from tests.browser.looking import (
     SHOWN,
     Look,
     counts,
+    fill,
     follow,
     in_new_tab,
     once,
@@ -40,6 +41,7 @@ from tests.contest.attacks import cast
 
 SIDE = cast.SIDE
 READY = "Ready to send"
+ORGANIZERS = ["attacks/", "near-duplicates/", "pictures/", "pictures/import/"]
 PHOTOS = Path("contest/demo/photos")
 
 
@@ -79,7 +81,7 @@ def full() -> list[Look]:
     own = ("", f"{last.public_id}/", f"{last.public_id}/withdraw/", f"{first.public_id}/")
     return [
         *(("red", f"/attacks/{address}") for address in own),
-        *(("olga", address) for address in ("/organizer/attacks/", "/organizer/near-duplicates/")),
+        *(("olga", f"/organizer/{address}") for address in ORGANIZERS),
         *(("", f"/attacks/weeks/{each.week}/") for each in (first, last)),
     ]
 
@@ -315,3 +317,44 @@ def test_the_page_and_the_server_say_the_same_of_every_kind_of_file(red: Team, v
     files = {name: make() for name, make in LOOKED_AT.items()}
     said = page.evaluate(LOOK, {name: list(data) for name, data in files.items()})
     assert said == {name: said_by_server(data) for name, data in files.items()}
+
+
+def test_photographs_are_imported_a_few_at_a_time(red: Team, visit: Callable[..., Page]) -> None:
+    page = visit("/organizer/pictures/import/")
+    files = {f"{number}.png": photo(side=SIDE + number) for number in range(10)}
+    choose(page, files | {"note.png": b"text"})
+    fill(page, {"#source": "Our walks", "#licence": "CC0"})
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.method) if request.method == "POST" else None)
+    push(page, "Import 11 files")
+    shows(page, {"#summary": "11 of 11 files: 10 added, 0 known, 1 refused."})
+    assert len(requests) == 2, "eight files, then three"
+    shows(page, {"#outcomes-list li >> nth=0": "added", "#outcomes-list li >> nth=10": "refused."})
+    choose(page, {"0.png": files["0.png"]})
+    push(page, "Import 1 file")
+    shows(page, {"#summary": "0 added, 1 known"})
+    page.locator("#outcomes-list a").click()
+    shows(page, {"h1": "Picture P-"})
+
+
+def test_an_import_goes_on_where_the_connection_broke(red: Team, visit: Callable[..., Page]) -> None:
+    page = visit("/organizer/pictures/import/")
+    files = {f"{number}.png": photo(name="bird-007.jpg", side=SIDE + number) for number in range(10)}
+    choose(page, files)
+    fill(page, {"#source": "Our walks", "#licence": "CC0"})
+    answered: list[int] = []
+
+    def breaks(route: Any) -> None:
+        answered.append(1)
+        route.abort() if len(answered) == 2 else route.continue_()
+
+    page.route("**/pictures/import/", breaks)
+    push(page, "Import 10 files")
+    shows(page, {"#summary": "The server did not answer."})
+    push(page, "Import 2 files")
+    shows(page, {"#summary": "2 of 2 files: 2 added"})
+    choose(page, {"0.png": files["0.png"]})
+    UserSession.objects.all().delete()
+    push(page, "Import 1 file")
+    shows(page, {"#summary": "You are signed out."})
+    expect(page.get_by_role("button", name="Import 1 file")).to_be_enabled()

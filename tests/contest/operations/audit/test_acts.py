@@ -88,6 +88,7 @@ LEAVES: dict[str, set[str]] = {
     "/organizer/people/T-00000/delete/": {"account.delete"},
     "/organizer/conflicts/": {"conflict.declare", "conflict.end", "conflict.dismiss"},
     "/organizer/policy/": {"policy.call_back"},
+    "/organizer/pictures/import/": {"picture.import"},
     "/organizer/policy/new/": {"policy.record"},
     "/organizer/questions/": {"question.answer", "instructions.publish"},
     "/organizer/releases/release-2026-W40/": {"release.build"},

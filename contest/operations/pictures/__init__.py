@@ -1,0 +1,1 @@
+"""All pictures, and taking photographs in, for organizers."""
