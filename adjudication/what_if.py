@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, QuerySet
+from django.db.models.functions import Least
 
 from adjudication.enums import DecidedBy, Verdict
 from adjudication.models import Ruling
@@ -75,6 +76,15 @@ def try_on_all(numbers: TriedNumbers) -> Iterator[PictureBatch]:
 def pictures_decided() -> int:
     """Return how many pictures there are to try numbers on."""
     return _newest().count()
+
+
+def box_shares(bins: int) -> list[int]:
+    """Return how many rulings in force have a smallest box in each of `bins` equal parts of 0 to 100 % of the image."""
+    whole = F("smallest_box_denominator")
+    part = Least(F("smallest_box_numerator") * bins / whole, bins - 1)
+    boxes = rulings_in_force().filter(smallest_box_numerator__isnull=False, smallest_box_denominator__gt=0)
+    counts = dict(boxes.annotate(part=part).order_by().values_list("part").annotate(Count("pk")))
+    return [counts.get(at, 0) for at in range(bins)]
 
 
 def _newest() -> QuerySet[Ruling]:

@@ -27,13 +27,28 @@ PAST_SECONDS = 3_600
 
 @dataclass(frozen=True, slots=True)
 class TaskerRow:
-    """One line of the list: today's and the week's figures, rules that fired in the week, and linked taskers."""
+    """One line of the list: today's and the week's figures, rules that fired in the week, linked taskers, and a small
+    drawing of the answers of each day."""
 
     tasker: Tasker
     today: PeriodStatistics
     week: PeriodStatistics
     events: int
     links: int
+    days: tuple["DayBar", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DayBar:
+    """A day of the small drawing: its place and height in a box of DAYS * BAR_PITCH by BAR_ROOM, and what it says."""
+
+    x: int
+    y: float
+    height: float
+    words: str
+
+
+BAR_PITCH, BAR_ROOM = 8, 20
 
 
 Sorting = Callable[[TaskerRow], float | str | None]
@@ -72,6 +87,8 @@ def tasker_rows(taskers: QuerySet[Tasker], *, today: date, zone: str, sort: str)
     fired = MonitoringEvent.objects.filter(fired_at__gte=week.begin).values_list("tasker").annotate(n=Count("pk"))
     events = dict(fired.order_by())
     links = [*chain(*TaskerLink.objects.filter(ended_at__isnull=True).values_list("first_id", "second_id"))]
+    oldest_first = [(today - timedelta(back), days[back]) for back in range(DAYS - 1, -1, -1)]
+    most = max((each.answers for _, day in oldest_first for each in day.values()), default=0)
     rows = [
         TaskerRow(
             tasker,
@@ -79,10 +96,23 @@ def tasker_rows(taskers: QuerySet[Tasker], *, today: date, zone: str, sort: str)
             of_week.get(tasker.pk, nothing),
             events.get(tasker.pk, 0),
             links.count(tasker.pk),
+            tuple(_bar(at, day, each.get(tasker.pk, nothing), most) for at, (day, each) in enumerate(oldest_first)),
         )
         for tasker in taskers
     ]
     return _sorted(rows, sort)
+
+
+def _bar(at: int, day: date, figures: PeriodStatistics, most: int) -> DayBar:
+    height = round(BAR_ROOM * figures.answers / most, 1) if most else 0.0
+    agreed = figures.agreed.value
+    words = f"{day:%a} {day.day} {day:%b}: {number_format(figures.answers)} answers"
+    return DayBar(
+        at * BAR_PITCH,
+        BAR_ROOM - height,
+        height,
+        words if agreed is None else f"{words}, {round(100 * agreed)} % agreement",
+    )
 
 
 def _remembered(period: Period, voiding: int | None, seconds: int) -> Mapping[int, PeriodStatistics]:

@@ -18,11 +18,13 @@ from common.remembered import remembered
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.stuck_panels import StuckGroup, stuck_groups
 from contest.core.weeks import week_at, week_called, zone_of_week
+from contest.operations.burn_down import BurnDown, burn_down
 from contest.operations.forecast import (
     DAYS,
     HOURS,
     Task,
     TaskerPace,
+    answers_by_day,
     chance_of_all,
     forecast,
     like_the_middle_one,
@@ -79,7 +81,7 @@ class Deadline:
     `answers` is what these miss, `ahead` what the whole queue misses up to its last picture. Without a forecast
     `chance` is None, after the deadline too. `given` are the answers that a tenth, half, and nine tenths of the trials
     stay below until then. `finish` is when the last answer comes if every day is a usual one. `more` taskers like the
-    middle one would make it likely.
+    middle one would make it likely. `burn_down` draws what the queue up to its last picture misses.
     """
 
     week: str
@@ -96,6 +98,7 @@ class Deadline:
     given: tuple[int, int, int] | None = None
     finish: datetime | None = None
     more: int | None = None
+    burn_down: BurnDown | None = None
 
     @property
     def last_second(self) -> datetime:
@@ -180,7 +183,12 @@ def read_deadlines(*, now: datetime) -> DeadlineForecast:
         why_not=_why_not(hours, workers, len(waiting)) if waiting else "",
         hours=_hour_chart(workers, now, policy.time_zone),
     )
-    return found if len(waiting) > MOST_PICTURES else _with_weeks(found, waiting, workers, names)
+    if len(waiting) > MOST_PICTURES:
+        return found
+    found = _with_weeks(found, waiting, workers, names)
+    total = sum(answered.values(), Counter[int]())
+    known = [] if found.why_not else workers
+    return replace(found, weeks=tuple(replace(week, burn_down=_drawn(week, total, known, now)) for week in found.weeks))
 
 
 def _with_weeks(
@@ -336,6 +344,19 @@ def _of_week(
     risk = sum(judged[at].at_risk for at in places)
     more = _more(queue, workers, hours, lost) if chance < GOOD else None
     return replace(week, chance=chance, at_risk=risk, given=result.answers, more=more)
+
+
+def _drawn(week: Deadline, answered: Mapping[int, int], workers: Sequence[TaskerPace], now: datetime) -> BurnDown:
+    hours = max((week.at - now) / _HOUR, 0.0)
+    return burn_down(
+        missing=week.ahead,
+        answered=answered,
+        expected=answers_by_day(workers, hours=hours) if workers and hours else [],
+        since=week_called(week.week).end,
+        deadline=week.at,
+        now=now,
+        zone=week.zone,
+    )
 
 
 def _to_the_hour(moment: datetime) -> datetime:

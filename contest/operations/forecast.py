@@ -76,9 +76,7 @@ def forecast(tasks: Sequence[Task], workers: Sequence[TaskerPace], *, hours: flo
     `lost` is the share of answers that is voided afterwards, so that their places are filled once more (R6).
     """
     given = _answers_within(workers, hours)
-    total = sum(given, np.zeros(TRIALS))
-    low, middle, high = (int(np.percentile(total, share)) for share in (10, 50, 90))
-    return Forecast(tuple(_chances(tasks, workers, given, lost)), (low, middle, high))
+    return Forecast(tuple(_chances(tasks, workers, given, lost)), _spread(sum(given, np.zeros(TRIALS))))
 
 
 def chance_of_all(tasks: Sequence[Task], workers: Sequence[TaskerPace], *, hours: float, lost: float = 0.0) -> float:
@@ -91,6 +89,19 @@ def chance_of_all(tasks: Sequence[Task], workers: Sequence[TaskerPace], *, hours
     for worker, answers in zip(workers, _answers_within(workers, hours), strict=True):
         supply += np.minimum(answers.astype(np.float32), _new_to(worker, tasks)[-1])
     return float((supply >= _demand(tasks, workers, lost)[-1]).mean())
+
+
+def answers_by_day(workers: Sequence[TaskerPace], *, hours: float) -> list[tuple[float, tuple[int, int, int]]]:
+    """Return after how many hours, day by day until `hours`, how many answers a tenth of the trials stays below, half
+    of them, and nine tenths."""
+    ends = [*range(HOURS, int(min(hours, MOST_DAYS * HOURS)) + 1, HOURS)]
+    ends += [hours] if hours > (ends[-1] if ends else 0) else []
+    return [(end, _spread(sum(_answers_within(workers, end), np.zeros(TRIALS)))) for end in ends]
+
+
+def _spread(given: _Draws) -> tuple[int, int, int]:
+    low, middle, high = (int(np.percentile(given, share)) for share in (10, 50, 90))
+    return low, middle, high
 
 
 def _chances(

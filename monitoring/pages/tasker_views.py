@@ -30,6 +30,7 @@ from monitoring.tasker_figures import (
     statistics_by_day,
     today_in,
 )
+from monitoring.tasker_plot import tasker_plot
 from monitoring.tasker_rows import (
     COLUMNS,
     TaskerRow,
@@ -51,7 +52,14 @@ MOST_SETTLED = 500
 def tasker_list(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show every tasker with the figures of today and of the week; sorted and filtered by the address."""
     filtered, zone = TaskerFilter(request, present_taskers()), _zone(domain_now())
-    context = {"rows": _rows(filtered, zone), "filter": filtered, "sort": filtered.sorting, "zone": zone}
+    rows = _rows(filtered, zone)
+    context = {
+        "rows": rows,
+        "plot": tasker_plot(rows),
+        "filter": filtered,
+        "sort": filtered.sorting,
+        "zone": zone,
+    }
     return render(request, "monitoring/taskers.html", context)
 
 

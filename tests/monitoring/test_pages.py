@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
@@ -105,6 +106,22 @@ def test_nonsense_in_the_address_shows_the_list(query: str, tara: Tasker, organi
     page = organizer.get(f"/organizer/taskers/{query}")
     assert (page.context["sort"], [row.tasker for row in page.context["rows"]]) == ("-rules", [tara])
     shows(organizer.get("/organizer/taskers/?state=admin"), "Select a valid choice.")
+
+
+def test_the_list_draws_speed_against_agreement_and_each_day(
+    tara: Tasker, otto: Tasker, uma: Tasker, organizer: Client
+) -> None:
+    address = "/organizer/taskers/"
+    assert 'class="plot"' not in organizer.get(address).content.decode(), "nothing to draw yet"
+    full_panel([tara, otto, uma], [BICYCLE, BIRD, BIRD], now=timezone.now())
+    cache.clear()
+    page = organizer.get(address)
+    plot = page.context["plot"]
+    points = {point.row.tasker: point for point in plot.points}
+    assert set(points) == {tara, otto, uma} and points[tara].agreement < points[otto].agreement
+    assert points[tara].y > points[otto].y, "who agrees less stands lower"
+    assert all(plot.left <= each.x <= plot.width and 0 <= each.y <= plot.ground for each in plot.points)
+    shows(page, f"{tara.public_id}: {points[tara].agreement} % agreement", "1 answers, ")
 
 
 def test_the_file_says_what_the_list_says(tara: Tasker, nell: Tasker, organizer: Client) -> None:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
+from fractions import Fraction
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -12,8 +13,17 @@ from django.template.loader import render_to_string
 
 from accounts.access import organizer_of
 from adjudication.enums import Verdict
-from adjudication.what_if import PictureChange, TriedNumbers, pictures_decided, try_batch, try_on_all
+from adjudication.what_if import (
+    PictureChange,
+    TriedNumbers,
+    box_shares,
+    pictures_decided,
+    try_batch,
+    try_on_all,
+)
 from adjudication.wording import reasons_words
+from common import charts
+from common.charts import ChartValue
 from common.domain_clock import domain_now
 from common.errors import WrongFields
 from common.typed import whole_number
@@ -34,6 +44,10 @@ KINDS = {
 }
 
 
+# Of the drawing of box shares; a limit of whole percents stands between two bars.
+SHARE_BINS = 20
+
+
 @page(organizer_of)
 def what_if(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show the form, and with something typed what it would change; the figures follow part by part."""
@@ -47,11 +61,28 @@ def what_if(request: HttpRequest, organizer: User) -> HttpResponse:
         "pictures": pictures_decided(),
         "most_shown": MOST_SHOWN,
     }
+    limits = [("in force", version.policy.min_box_fraction)]
     if form.is_valid():
+        if form.policy.min_box_fraction != version.policy.min_box_fraction:
+            limits += [("tried", form.policy.min_box_fraction)]
         # Without scripts the page asks for all parts at once.
         found = _everything(form.tried, now) if "whole" in request.GET else None
         context |= {"tried": tried_query(form.policy), "found": found}
+    context |= _shares_content(limits)
     return render(request, "what_if/what_if.html", context, status=form.status)
+
+
+def _shares_content(limits: list[tuple[str, Fraction]]) -> dict[str, Any]:
+    """Return the smallest boxes of the rulings in force as a drawing, with the limits as lines in it (R14)."""
+    step = 100 // SHARE_BINS
+    counts = box_shares(SHARE_BINS)
+    values = [
+        ChartValue(f"{at * step} to {(at + 1) * step} %", count, short=str(at * step) if at % 2 == 0 else "")
+        for at, count in enumerate(counts)
+    ]
+    chart = charts.columns("shares", "Pictures by the smallest box, percent of the picture", values)
+    drawn = [(words, float(100 * share), round(float(share) * chart.width, 1)) for words, share in limits]
+    return {"shares": chart if any(counts) else None, "limits": drawn}
 
 
 @page(organizer_of)

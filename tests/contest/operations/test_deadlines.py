@@ -228,7 +228,7 @@ def test_the_overview_the_deadlines_and_health_name_the_cause(
     monkeypatch.setattr("django.utils.timezone.now", lambda: now)
     client = signed_in(olga)
     page = words(client, "/organizer/")
-    deadlines, _, waits = page.partition("Needs attention")
+    waits, _, deadlines = page.partition("Needs attention")[2].partition("Deadlines")
     assert f"1 picture that nobody left may finish: {WHY}. {DO}" in waits
     assert not lacking(deadlines, WHY, DO, stuck.image.public_id)
     assert gauges(now) == {"linked": 1}

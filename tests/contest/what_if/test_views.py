@@ -9,7 +9,7 @@ from django.test import Client
 
 from adjudication.models import Ruling
 from adjudication.services import panels_settle
-from adjudication.what_if import TriedNumbers
+from adjudication.what_if import TriedNumbers, box_shares
 from contest.pages.organizer.policy_forms import WhatIfForm
 from contest.policy_changes.number_words import share_in_words
 from labeling.enums import Answer
@@ -121,6 +121,13 @@ class TestTrying:
             page, pictures[1].image.public_id, "would be valid</strong>: bird.", "Now: the object is too small."
         )
         assert list(Ruling.objects.order_by("pk").values()) == before, "nothing is changed"
+
+    def test_the_smallest_boxes_are_drawn_with_both_limits(self, organizer: Client, pictures: list[Panel]) -> None:
+        shares = box_shares(20)
+        assert (sum(shares), shares[4]) == (3, 1), "the small box covers 20 %; who outlined nothing has none"
+        page = organizer.get(URL).content.decode()
+        assert "20 to 25 %: 1" in page and "25 % in force" in page and "tried" not in page.partition("</svg>")[0]
+        assert "30 % tried" in organizer.get(f"{URL}?min_box_fraction=30&panel_size=3{GATE}").content.decode()
 
     def test_what_makes_no_sense_is_said_at_its_field(self, organizer: Client, pictures: list[Panel]) -> None:
         answer = organizer.get(f"{URL}?min_box_fraction=0&panel_size=12&outline_gate=nobody")

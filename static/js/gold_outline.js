@@ -1,0 +1,47 @@
+// The page that makes a picture gold: draws the right outline in the outline editor. The field with the corners as JSON
+// stays what is sent; without this module it is typed there.
+
+import { byId } from "./dom.js";
+import { OutlineEditor } from "./outline_editor.js";
+
+const field = byId("outline", HTMLTextAreaElement);
+const place = byId("outline-editor");
+const note = byId("outline-note");
+const { url = "", width, height } = place.dataset;
+
+/** Return the rings that the field holds; none where it holds no JSON. */
+function ringsOfField() {
+  try {
+    const rings = JSON.parse(field.value || "[]");
+    return Array.isArray(rings) ? rings : [];
+  } catch {
+    return [];
+  }
+}
+
+place.hidden = false;
+const editor = new OutlineEditor(place, {
+  imageUrl: url,
+  width: Number(width),
+  height: Number(height),
+  rings: ringsOfField(),
+  announce: (words) => {
+    note.textContent = words;
+  },
+  onChange: (changed, { settled }) => {
+    if (!settled) return;
+    field.value = changed.rings.length > 0 ? JSON.stringify(changed.rings) : "";
+    // For the draft that the browser keeps of the form.
+    field.dispatchEvent(new CustomEvent("input", { bubbles: true, detail: "drawn" }));
+  },
+});
+field.addEventListener("input", (event) => {
+  if (!(event instanceof CustomEvent)) editor.rings = ringsOfField();
+});
+field.form?.addEventListener("submit", (event) => {
+  const words = editor.drawing ? "An outline is begun and not closed: press Enter in the picture to close it, or undo it." : "";
+  if (!words && !editor.problem) return;
+  event.preventDefault();
+  note.textContent = words || (editor.problem?.message ?? "");
+  note.scrollIntoView({ block: "nearest" });
+});
