@@ -4,7 +4,7 @@ import { findAll } from "./dom.js";
 
 /** @param {EventTarget | null} target */
 export function isTyping(target) {
-  return target instanceof Element && target.matches("textarea, select, input:not([type=radio], [type=checkbox])");
+  return target instanceof Element && target.matches("textarea, select, input:not([type=radio], [type=checkbox], [type=range])");
 }
 
 /**

@@ -112,6 +112,29 @@ def test_each_pixel_is_whole_nothing_is_scrolled_for_and_paper_has_no_form(
     assert visit(base(case), scene.members[0], screen="phone").locator("#picture").evaluate(width) == 299
 
 
+def test_the_picture_is_enlarged_moved_and_brightened(rich: tuple[Scene, Case], visit: Callable[..., Page]) -> None:
+    scene, case = rich
+    cast.tell(case, scene.members[0])
+    page = visit(base(case), scene.members[0])
+    tools, picture = page.locator("#picture-tools"), page.locator("#picture")
+    expect(tools.get_by_role("button", name="Zoom out")).to_be_disabled()
+    follow(page, ("+ +", "#picture-tools output", "225 %"))
+    whole = picture.get_attribute("viewBox")
+    box: Any = picture.bounding_box()
+    page.mouse.move(box["x"] + 200, box["y"] + 200)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 260, box["y"] + 220, steps=4)
+    page.mouse.up()
+    assert picture.get_attribute("viewBox") != whole, "dragging moves what is seen"
+    assert picture.bounding_box() == box, "in the same place of the page"
+    tools.get_by_label("Brightness").fill("200")
+    assert "brightness(2" in picture.evaluate("(each) => getComputedStyle(each).filter")
+    follow(page, ("-", "#picture-tools output", "150 %"))
+    push(page, "Fit")
+    shows(page, {"#picture-tools output": "100 %"})
+    expect(picture).to_have_attribute("viewBox", "0 0 299 299")
+
+
 def test_the_keys_lead_from_case_to_case(rich: tuple[Scene, Case], visit: Callable[..., Page]) -> None:
     scene, case = rich
     later = case_cast.another(scene)
