@@ -18,7 +18,9 @@ from contest.board.models import Vote
 from contest.board.motions import award_move
 from contest.core.enums import CaseKind, CaseState, DecisionKind, VoteChoice
 from contest.core.models import Case, Stake
-from contest.demo.seed import ORGANIZING, Photo, answer, photos
+from contest.demo.answers import answer
+from contest.demo.pictures import Photo, mirrored_photos, photos
+from contest.demo.seed import ORGANIZING
 from contest.demo.voting import award_prepare, vote_through
 from contest.prizes.checklist import award_checklist, contenders, is_ready_for_award
 from labeling import leases
@@ -105,7 +107,8 @@ def _answer(tasker: Tasker, panel: Panel, policy: Policy, now: datetime) -> int:
 def _by_pixels() -> Mapping[str, Photo]:
     """Return the demo's photographs by what identifies their pictures (R2)."""
     size = policy_in_force(domain_now()).policy.image_size
-    return {read_dataset(photo.data, size=size).pixels_sha256: photo for photo in photos()}
+    every = [*photos(), *mirrored_photos(size=size)]
+    return {read_dataset(photo.data, size=size).pixels_sha256: photo for photo in every}
 
 
 # Board and organizer -------------------------------------------------------------------------------------------------

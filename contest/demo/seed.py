@@ -4,12 +4,10 @@ Nothing is written around the rules: pictures are taken in, panels dealt, leases
 made and defenses run as ever; only the clock is told.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import cycle
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -24,6 +22,9 @@ from contest.appeals.services import appeal_send, statement_send
 from contest.attacks.services import attack_receive
 from contest.board.motions import grant_move
 from contest.core.models import Team
+from contest.demo.answers import answer
+from contest.demo.careless import CARELESS, SAID, gold_play
+from contest.demo.pictures import Photo, mirrored_photos, photos
 from contest.demo.stakes import Staking
 from contest.demo.voting import vote_through
 from contest.operations import pipeline
@@ -34,17 +35,14 @@ from labeling.enums import Origin, TaskerState
 from labeling.learning.content import known_pictures_load
 from labeling.models import Assignment, Image, Tasker
 from labeling.pictures.intake import import_picture
-from labeling.pictures.manifest import ManifestEntry, Provenance, manifest_entries
-from labeling.submission import response_submit
 from labeling.taskers import tasker_register
 from monitoring.gold_choice import counted_answers, free_panels, gold_add, proposal
 from monitoring.gold_choice import panels_for_gold as gold_candidates
 from picture_files.decoding import read_dataset
 from picture_files.png import encode_png
 from policy.calendar import Week, week_of
-from policy.selectors import PolicyInForce, policy_at, policy_in_force
+from policy.selectors import PolicyInForce, policy_in_force
 
-FOLDER = Path(__file__).parent
 PASSWORD = "demo-only"
 TASKERS = [f"tasker{number}" for number in range(1, 7)]
 BOARD = [f"board{number}" for number in range(1, 4)]
@@ -53,7 +51,7 @@ GOLD = 4
 LATELY = timedelta(hours=1)
 # What one of them asks for, the other confirms.
 ORGANIZING = ["organizer", "organizer2"]
-SIGN_INS = [*TASKERS, "newcomer", *BOARD, *ORGANIZING, *CAPTAINS]
+SIGN_INS = [*TASKERS, CARELESS, "newcomer", *BOARD, *ORGANIZING, *CAPTAINS]
 
 
 # What teams say against a verdict, so that the board has a case to decide.
@@ -64,28 +62,6 @@ ARGUMENT = (
 ANSWER = "Three taskers outlined the same whole bird on their own, and each of them called it complete."
 # In whole pixels of the 299 that a picture has on each side.
 MARK = {"x": 90, "y": 80, "width": 120, "height": 110, "words": "Is the body all there?"}
-
-
-@dataclass(frozen=True, slots=True)
-class Photo:
-    """One photograph of the demo: when it comes in, by whom, and what each tasker will say of it."""
-
-    entry: ManifestEntry
-    sent_by: str | None
-    this_week: bool
-    opinions: list[dict[str, Any]]
-    later: list[dict[str, Any]]
-    settled: bool
-
-    @property
-    def every_opinion(self) -> list[dict[str, Any]]:
-        """Return what each tasker says, with those who answer when the demo's clock moves."""
-        return self.opinions + self.later
-
-    @property
-    def data(self) -> bytes:
-        """Return the file's bytes."""
-        return self.entry.path.read_bytes()
 
 
 def is_seeded() -> bool:
@@ -121,24 +97,13 @@ def _gold(now: datetime) -> None:
     for candidate in gold_candidates(free_panels().filter(image__origin=Origin.DATASET))[:GOLD]:
         rows = counted_answers([candidate.panel.pk])[candidate.panel.pk]
         gold_add(panel=candidate.panel, expected=proposal(rows), gate=gate, by=organizer, now=now)
-
-
-def photos() -> list[Photo]:
-    """Return the demo's photographs in the order of their manifest."""
-    opinions = json.loads((FOLDER / "opinions.json").read_text())
-    entries = manifest_entries(FOLDER / "photos" / "manifest.csv", Provenance())
-    return [_photo(entry, opinions[entry.path.name]) for entry in entries]
-
-
-def _photo(entry: ManifestEntry, row: dict[str, Any]) -> Photo:
-    return Photo(
-        entry, row["sent_by"], row["week"] == "this", row["panel"], row.get("later", []), row["expected"] != "open"
-    )
+    careless = Tasker.objects.get(user__username=CARELESS)
+    gold_play(careless, policy=policy_in_force(now).policy, until=now, most=GOLD)
 
 
 def _people(now: datetime) -> dict[str, Team]:
     rng = Random("demo")
-    for name in TASKERS:
+    for name in (*TASKERS, CARELESS):
         tasker_register(user=_user(name), state=TaskerState.QUALIFIED, now=now, rng=rng)
     tasker_register(user=_user("newcomer"), state=TaskerState.LEARNING, now=now, rng=rng)
     for name in BOARD:
@@ -199,6 +164,7 @@ class Demo:
         self._label_attacks()
         settled = [p for p in dataset if p.this_week and p.settled]
         self._label_one_by_one(settled, self.this_week.start, self.now, self.taskers)
+        self._label_carelessly()
         # When the time of the defense that is to win is over, so that it breaks another one.
         self._take_all([p for p in attacks if p.this_week], max(self.this_week.start, self.now - LATELY), self.now)
         self._leave_open([p for p in dataset if p.this_week and not p.settled])
@@ -222,7 +188,7 @@ class Demo:
                 size=policy.image_size,
                 origin=Origin.DATASET,
                 source=photo.entry.provenance.source,
-                source_id=photo.entry.path.name,
+                source_id=photo.file_name,
                 licence=photo.entry.provenance.licence,
                 author=photo.entry.provenance.author,
                 now=at,
@@ -236,6 +202,15 @@ class Demo:
             self._take(photo, at)
             panels_deal(policy=self.policy.policy, now=at)
             self._answer_until_ruled(self.rng.sample(who, len(who)), at)
+
+    def _label_carelessly(self) -> None:
+        """Let two label pictures as they are, and the careless one after them."""
+        who = [*self.taskers[:2], Tasker.objects.get(user__username=CARELESS)]
+        chosen = mirrored_photos(size=self.policy.policy.image_size)
+        for photo, at in zip(chosen, _moments(self.this_week.start, self.now, len(chosen)), strict=True):
+            self._take(replace(photo, opinions=[*photo.opinions, SAID]), at)
+            panels_deal(policy=self.policy.policy, now=at)
+            self._answer_until_ruled(who, at)
 
     def _label_attacks(self) -> None:
         """Attacks become pictures to label together, when their week has ended (R24)."""
@@ -272,18 +247,6 @@ class Demo:
             panels_deal(policy=self.policy.policy, now=at)
             for tasker, _ in zip(self.taskers[-2:], photo.opinions, strict=False):
                 self._answer(tasker, at)
-
-
-def answer(tasker: Tasker, assignment: Assignment, said: dict[str, Any], now: datetime) -> None:
-    """Submit what a tasker says of a photograph."""
-    response_submit(
-        tasker=tasker,
-        assignment_id=assignment.public_id,
-        lease_token=assignment.lease_token,
-        data={name: value for name, value in said.items() if value is not None or name == "outline"},
-        policy_at=policy_at,
-        now=now,
-    )
 
 
 def _moments(start: datetime, end: datetime, count: int) -> Iterator[datetime]:

@@ -4,6 +4,7 @@ And the tour of the README, at the level of services.
 """
 
 import io
+from collections import Counter
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -32,8 +33,8 @@ from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import check_ledger_sums
 from contest.operations import pipeline
 from labeling import leases
-from labeling.enums import PanelState
-from labeling.models import Assignment, Image, Panel, Response, Tasker
+from labeling.enums import KnownUse, PanelState
+from labeling.models import Assignment, GoldMark, Image, KnownPicture, Panel, Response, Tasker
 from labeling.submission import response_submit
 from policy.calendar import week_of
 from policy.selectors import policy_at, policy_in_force
@@ -123,6 +124,22 @@ def test_every_page_has_rows(seeded: datetime, in_demo: Any) -> None:
     for entry in DefenseEntry.objects.select_related("defense"):
         status = 404 if entry.opened_at is None else 200
         assert Client().get(f"/defenses/{entry.defense.public_id}/image.tar").status_code == status
+
+
+def test_a_careless_tasker_is_seen_on_the_pages_of_taskers(seeded: datetime, in_demo: Any) -> None:
+    hasty = Tasker.objects.get(user__username="hasty")
+    gold = KnownPicture.objects.filter(use=KnownUse.GOLD).count()
+    marks = Counter(GoldMark.objects.filter(tasker=hasty).values_list("right", flat=True))
+    assert marks.total() == gold and marks[False] > 0, "where there is neither, hasty is right by chance"
+    client = Client()
+    client.force_login(User.objects.get(username="organizer"))
+    page = client.get("/organizer/taskers/").context
+    rows = {row.tasker: row.week for row in page["rows"]}
+    own = rows.pop(hasty)
+    assert own.median_seconds == 1.1 and own.agreed.value < min(each.agreed.value or 1.0 for each in rows.values())
+    assert [point.named for point in page["plot"].points if point.row.tasker == hasty] == [True]
+    mirrored = Ruling.objects.filter(image__source_id__startswith="mirrored")
+    assert ["taskers_disagree" in each.reasons for each in mirrored] == [True] * 5, "what it costs"
 
 
 def last_week_is_settled(now: datetime) -> None:
