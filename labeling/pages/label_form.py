@@ -13,6 +13,7 @@ from common.times import to_the_second
 from labeling import wording
 from labeling.enums import Answer, Label, TieBreak
 from labeling.instructions import news_since
+from labeling.learning.examples import instruction_examples
 from labeling.marking import STATEMENTS
 from labeling.models import Tasker
 from labeling.notices import notices_json
@@ -287,6 +288,7 @@ def instructions_context(*, tasker: Tasker | None, policy: Policy, now: datetime
         "cannot_outline": wording.CANNOT_OUTLINE,
         "lease_minutes": policy.lease_seconds // 60,
         "keys": key_hints(tasker),
+        "examples": instruction_examples(),
         "version": news[0] if news else None,
         "clarifications": [each for each in news if each.clarification],
     }
