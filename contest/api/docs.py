@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -16,6 +17,7 @@ from common.web.page import page
 
 Schema = Mapping[str, Any]
 _PAIR = re.compile(r"\[\s+(-?[\d.]+),\s+(-?[\d.]+)\s+\]")
+_CLIENT = Path(__file__).with_name("unanimous_client.py")
 _METHODS = ("get", "post", "put", "patch", "delete")
 _BY_FORMAT = {
     "uuid": "3f1c9a52-7d0e-4f5b-9a37-0c6f3f1d2b84",
@@ -154,3 +156,11 @@ def _made_up(schema: Schema, part: Schema) -> Any:
 def api_docs(request: HttpRequest) -> HttpResponse:
     """Show every call of the API, made from its schema."""
     return render(request, "contest/api_docs.html", {"groups": call_groups(), "origin": settings.PUBLIC_URL})
+
+
+@page()
+def client(request: HttpRequest) -> HttpResponse:
+    """Answer the client in one file, for saving."""
+    answer = HttpResponse(_CLIENT.read_text(), content_type="text/x-python; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{_CLIENT.name}"'
+    return answer

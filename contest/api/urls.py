@@ -13,6 +13,7 @@ from contest.api import (
     index_call,
     leaderboard_calls,
     picture_calls,
+    picture_list_call,
     policy_calls,
     release_calls,
 )
@@ -20,6 +21,7 @@ from contest.api import (
 urlpatterns: list[URLPattern] = [
     path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("api/docs/", docs.api_docs, name="api-docs"),
+    path("api/unanimous_client.py", docs.client, name="api-client"),
 ]
 api_urlpatterns: list[URLPattern] = [
     path("", index_call.Index.as_view(), name="api-index"),
@@ -32,6 +34,7 @@ api_urlpatterns: list[URLPattern] = [
     path("policies/", policy_calls.Policies.as_view(), name="api-policies"),
     path("releases/", release_calls.Releases.as_view(), name="api-releases"),
     path("releases/<str:week>/", release_calls.ReleaseOfWeek.as_view(), name="api-release"),
+    path("images/", picture_list_call.ImagesCall.as_view(), name="api-images"),
     path("images/<str:image_id>/", picture_calls.ImageCall.as_view(), name="api-image"),
     path("rulings/", picture_calls.RulingsCall.as_view(), name="api-rulings"),
     path("defenses/", defense_calls.Defenses.as_view(), name="api-defenses"),

@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Exists, OuterRef, QuerySet
 from django.urls import reverse
 
 from adjudication.models import Ruling
-from adjudication.selectors import newest_rulings
+from adjudication.selectors import newest_rulings, rulings_in_force
 from contest.core.breaks import broken_by
 from contest.core.credit import first_receipts
 from contest.core.models import Attack, Release
 from contest.core.publication import released
+from contest.core.weeks import week_called
 from contest.releases import selectors
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
@@ -27,6 +29,18 @@ class WeekPicture:
     attack: Attack | None
     ruling: Ruling | None
     broke: tuple[Defense, ...]
+
+
+def released_pictures(week: str, *, origin: str = "", verdict: str = "") -> QuerySet[Image]:
+    """Return the pictures of a week in the order of receipt, none before its release; of an origin, or with a verdict
+    in force, alone where these are given."""
+    span = week_called(week)
+    rows = Image.objects.filter(released(), received_at__gte=span.start, received_at__lt=span.end)
+    if origin:
+        rows = rows.filter(origin=origin)
+    if verdict:
+        rows = rows.filter(Exists(rulings_in_force().filter(image=OuterRef("pk"), verdict=verdict)))
+    return rows.order_by("received_at", "pk")
 
 
 def week_pictures(images: Sequence[Image], parts: Sequence[Release], *, now: datetime) -> list[WeekPicture]:

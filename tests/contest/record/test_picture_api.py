@@ -17,6 +17,7 @@ from labeling.models import Image, Panel
 from tests import factories
 from tests.contest.attacks import cast
 from tests.contest.attacks.cast import BOUNDARY, send
+from tests.contest.pages import queries
 from tests.contest.record import decided
 
 pytestmark = pytest.mark.django_db
@@ -311,3 +312,61 @@ def test_the_number_of_questions_does_not_grow(
         for ask in (image_of, rulings_of):
             with django_assert_max_num_queries(16):
                 assert ask(client, attack.image.public_id).status_code == 200
+
+
+# The pictures of a week ----------------------------------------------------------------------------------------------
+
+WEEK = "/api/v1/images/?week=2026-W47"
+
+
+def test_a_week_is_listed_with_its_release_and_what_holds(attack: Attack, people: Any, clock: Any) -> None:
+    ruled(attack.image)
+    ruled(attack.image, 2, verdict="rejected", label="", reasons=["depiction"])
+    after(clock, released=False)
+    assert people("organizer").get(WEEK).json() == {"count": 0, "next": None, "results": []}
+    decided.release(at=AFTER)
+    (told,) = people("stranger").get(WEEK).json()["results"]
+    assert (told["id"], told["week"], told["origin"]) == (attack.image.public_id, "2026-W47", "attack")
+    assert (told["ruling"]["number"], told["ruling"]["reasons"]) == (2, ["depiction"])
+    assert image_of(people("stranger"), told["id"]).json()["ruling"] == told["ruling"]
+    assert people("tasker").get(WEEK).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("asked", "count", "why"),
+    [
+        ("", 2, "all of the week"),
+        ("&origin=dataset", 1, "those of the contest's own"),
+        ("&verdict=valid", 1, "those with this verdict in force"),
+        ("&verdict=rejected", 0, "none was rejected"),
+        ("&origin=dataset&verdict=valid", 0, "both at once"),
+    ],
+)
+def test_the_pictures_of_a_week_are_filtered(asked: str, count: int, why: str, attack: Attack, clock: Any) -> None:
+    ruled(attack.image)
+    factories.image(received_at=factories.NOW)
+    factories.image(received_at=factories.NOW, label_from=None)
+    factories.image(received_at=factories.NOW, origin="gold")
+    after(clock)
+    assert Client().get(f"{WEEK}{asked}").json()["count"] == count, why
+
+
+def test_the_pages_of_a_week_lead_on_and_ask_no_more_for_more(attack: Attack, clock: Any) -> None:
+    for _ in range(59):
+        ruled(factories.image(received_at=factories.NOW))
+    after(clock)
+    first = Client().get(f"{WEEK}&origin=dataset").json()
+    assert (first["count"], len(first["results"])) == (59, 50)
+    last = Client().get(first["next"]).json()
+    assert (last["next"], len(last["results"])) == (None, 9)
+    assert queries(lambda: Client().get(WEEK)) <= 8
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [("", "week"), ("week=2026", "week"), ("week=2026-W47&origin=gold", "origin"), ("week=2026-W47&weeks=1", "weeks"),
+     ("week=2026-W47&verdict=good", "verdict")],
+)  # fmt: skip
+def test_what_is_wrong_with_the_filters_is_named(asked: str, field: str) -> None:
+    answer = Client().get(f"/api/v1/images/?{asked}")
+    assert (answer.status_code, list(answer.json()["fields"])) == (400, [field])
