@@ -36,6 +36,8 @@ _DOCUMENTS = {
     "docs-verdicts-in-pandas",
     "api-schema",
     "api-docs",
+    "api-client",
+    "favicon",
     "api-index",
 }
 # Ending letters that come to an address of theirs needs no permission.

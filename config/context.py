@@ -29,20 +29,50 @@ TASKER: "list[tuple[str, StrOrPromise]]" = [
     ("questions", _("Questions")),
     ("learn", _("Learn")),
 ]
-ORGANIZER: "list[tuple[str, StrOrPromise]]" = [
-    ("overview", "Overview"),
-    ("scoring-queue", "Scoring"),
-    ("defenses", "Defenses"),
-    ("organizer-taskers", "Taskers"),
-    ("gold", "Gold"),
-    ("organizer-learning", "Learning"),
-    ("reports", "Reports"),
-    ("organizer-questions", "Questions"),
-    ("people", "People"),
-    ("organizer-teams", "Teams"),
-    ("organizer-attacks", "Attacks"),
-    ("organizer-stakes", "Stakes"),
-    ("organizer-money", "Money"),
+# In groups: the header shows the groups, and below them the pages of the one that the reader is in.
+ORGANIZER: "list[tuple[str, list[tuple[str, StrOrPromise]]]]" = [
+    (
+        "Work",
+        [
+            ("overview", "Overview"),
+            ("organizer-pictures", "Pictures"),
+            ("reports", "Reports"),
+            ("scoring-queue", "Scoring"),
+            ("organizer-releases", "Releases"),
+            ("audit", "Audit trail"),
+        ],
+    ),
+    (
+        "People",
+        [
+            ("organizer-taskers", "Taskers"),
+            ("watching", "Monitoring"),
+            ("gold", "Gold"),
+            ("organizer-learning", "Learning"),
+            ("organizer-questions", "Questions"),
+            ("people", "Accounts"),
+        ],
+    ),
+    (
+        "Teams",
+        [
+            ("organizer-teams", "Teams"),
+            ("same-person", "Same person"),
+            ("organizer-attacks", "Attacks"),
+            ("near-duplicates", "Look-alikes"),
+            ("defenses", "Defenses"),
+            ("organizer-conflicts", "Conflicts"),
+        ],
+    ),
+    (
+        "Money and rules",
+        [
+            ("organizer-money", "Money"),
+            ("organizer-stakes", "Stakes"),
+            ("policy", "Policy"),
+            ("what-if", "What if"),
+        ],
+    ),
 ]
 RESEARCHER: "list[tuple[str, StrOrPromise]]" = [
     ("home", "Home"),
@@ -79,11 +109,19 @@ ELSE: "list[tuple[str, StrOrPromise]]" = [("home", _("Home"))]
 
 
 class MenuLink(NamedTuple):
-    """One entry of the header: its address, its words, and whether the reader is there."""
+    """One entry of the header: its address, its words, and whether the reader is there or, for `page`, on it."""
 
     url: str
     words: "StrOrPromise"
     current: bool
+    page: bool = True
+
+
+class MenuGroup(NamedTuple):
+    """The pages of the group that the reader is in."""
+
+    words: str
+    pages: list[MenuLink]
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
@@ -102,7 +140,8 @@ def site(request: HttpRequest) -> dict[str, Any]:
         "roles": roles,
         "has_messages": _has_messages(request),
         "unread_messages": SimpleLazyObject(lambda: _unread(request)),
-        "pages": SimpleLazyObject(lambda: list(_links(request, _entries(request, roles)))),  # type: ignore[arg-type]
+        "pages": SimpleLazyObject(lambda: list(_header(request, roles))),  # type: ignore[arg-type]
+        "page_group": SimpleLazyObject(lambda: _group(request, roles)),  # type: ignore[arg-type]
         "public_pages": SimpleLazyObject(lambda: list(_links(request, _public(roles)))),  # type: ignore[arg-type]
     }
 
@@ -143,12 +182,33 @@ def _links(request: HttpRequest, entries: "list[tuple[str, StrOrPromise]]") -> I
         yield MenuLink(url, words, request.path == url)
 
 
+def _header(request: HttpRequest, roles: Roles) -> Iterator[MenuLink]:
+    if not _organizes(request, roles):
+        yield from _links(request, _entries(request, roles))
+        return
+    group = _group(request, roles)
+    for words, pages in ORGANIZER:
+        yield MenuLink(reverse(pages[0][0]), words, group is not None and group.words == words, page=False)
+
+
+def _group(request: HttpRequest, roles: Roles) -> MenuGroup | None:
+    """Return the group of organizers' pages that the reader is in; the address of a detail begins with its list's."""
+    if not _organizes(request, roles):
+        return None
+    groups = [MenuGroup(words, list(_links(request, pages))) for words, pages in ORGANIZER]
+    fits = [(len(page.url), group) for group in groups for page in group.pages if request.path.startswith(page.url)]
+    return max(fits, key=lambda fit: fit[0])[1] if fits else None
+
+
+def _organizes(request: HttpRequest, roles: Roles) -> bool:
+    # A request that was refused early on has nobody.
+    return getattr(request, "user", AnonymousUser()).is_authenticated and roles.organizer
+
+
 def _entries(request: HttpRequest, roles: Roles) -> "list[tuple[str, StrOrPromise]]":
     # A request that was refused early on has nobody.
     if not getattr(request, "user", AnonymousUser()).is_authenticated:
         return PUBLIC
-    if roles.organizer:
-        return ORGANIZER
     if roles.tasker:
         learning = request.user.tasker.state == TaskerState.LEARNING  # type: ignore[union-attr]
         return LEARNER + TASKER[1:3] if learning else TASKER

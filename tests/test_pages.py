@@ -32,9 +32,9 @@ ROLES = ["stranger", "no role", "newcomer", "tasker", "organizer", "board member
 ANSWERS = {
     # Open to everybody.
     (200, 200, 200, 200, 200, 200, 200): """
-        /.well-known/unanimous-signing-keys.json /api/docs/ /api/schema/ /api/v1/ /api/v1/policies/ /docs/defenses/
-        /docs/release-format/ /docs/status/ /docs/verdicts-in-pandas/ /healthz /password/ /readyz
-        /releases/mail/end/forged/ /rules/ /sign-in/
+        /.well-known/unanimous-signing-keys.json /api/docs/ /api/schema/ /api/unanimous_client.py /api/v1/
+        /api/v1/policies/ /docs/defenses/ /docs/release-format/ /docs/status/ /docs/verdicts-in-pandas/ /favicon.ico
+        /healthz /password/ /readyz /releases/mail/end/forged/ /rules/ /sign-in/
     """,
     # It leads taskers and organizers to their work.
     (200, 200, 200, 302, 302, 200, 200): "/",
@@ -72,7 +72,8 @@ ANSWERS = {
         /messages/outbox/ /organizer/ /organizer/attacks/ /organizer/audit.csv /organizer/audit/ /organizer/conflicts/
         /organizer/differing/ /organizer/gold/ /organizer/gold/candidates/ /organizer/leaderboard/ /organizer/learning/
         /organizer/money/ /organizer/money/corrections/ /organizer/money/payables.csv /organizer/money/receipts.csv
-        /organizer/near-duplicates/ /organizer/now/ /organizer/people/ /organizer/policy/ /organizer/policy/new/
+        /organizer/near-duplicates/ /organizer/now/ /organizer/people/ /organizer/pictures.csv /organizer/pictures/
+        /organizer/pictures/import/ /organizer/policy/ /organizer/policy/new/
         /organizer/questions/ /organizer/releases/ /organizer/releases/now/ /organizer/reports/ /organizer/scoring/
         /organizer/scoring/now/ /organizer/scoring/retry-trials/ /organizer/scoring/retry/ /organizer/stakes/
         /organizer/taskers.csv /organizer/taskers/ /organizer/teams/ /organizer/teams/same-person/ /organizer/watching/
@@ -126,7 +127,7 @@ ANSWERS = {
         /releases/release-2026-W40/ /releases/release-2026-W40/manifest.json /releases/release-2026-W40/manifest.sig
         /team/join/forged/ /teams/T-00000/ /weeks/release-2026-W40/
     """,
-    (400, 400, 403, 403, 400, 400, 400): "/api/v1/rulings/",
+    (400, 400, 403, 403, 400, 400, 400): "/api/v1/images/ /api/v1/rulings/",
     (404, 404, 404, 404, 404, 404, 404): """
         /api/v1/nothing /join/forged/ /nothing /password/forged/forged/ /pictures/forged.png /rules/versions/0/
     """,
@@ -273,7 +274,7 @@ def test_the_header_names_who_is_signed_in_and_leads_to_where_they_work(
     tara: Tasker, olga: User, rita: User, now: datetime, signed_in: Any
 ) -> None:
     fay = factories.user("fay", TEAMS)
-    links = ["/label/", "/organizer/", "/organizer/attacks/", "/board/frameworks/", "/defenses/", "/team/defenses/"]
+    links = ["/label/", "/organizer/", "/organizer/taskers/", "/board/frameworks/", "/defenses/", "/team/defenses/"]
 
     def header(who: User | Tasker) -> tuple[str, list[str]]:
         page = signed_in(who).get("/api/docs/").content.decode().partition("</header>")[0]
@@ -281,7 +282,7 @@ def test_the_header_names_who_is_signed_in_and_leads_to_where_they_work(
 
     assert "tara</a>" in header(tara)[0] and header(tara)[1] == ["/label/"]
     page, led = header(olga)
-    assert re.search(r"olga</a>\s*<span", page) and led == ["/organizer/", "/organizer/attacks/", "/defenses/"]
+    assert re.search(r"olga</a>\s*<span", page) and led == ["/organizer/", "/organizer/taskers/"]
     assert "/board/frameworks/" in header(rita)[1]
     assert header(fay)[1] == ["/defenses/"], "who is in no team has no defenses"
     factories.policy_version()

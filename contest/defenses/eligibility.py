@@ -15,7 +15,14 @@ from scoring.enums import TrialKind
 from scoring.models import Defense
 from scoring.trials import totals
 from scoring.trials.enums import EligibilityCondition
-from scoring.trials.selectors import DECIDES, ConditionFinding, DefenseEligibility, eligibilities
+from scoring.trials.selectors import (
+    DECIDES,
+    ConditionFinding,
+    DefenseEligibility,
+    defenses_before_publication,
+    eligibilities,
+    framework_checks_of,
+)
 
 CONDITIONS: Mapping[EligibilityCondition, str] = {
     EligibilityCondition.CONTAINER: "Runs in a container and speaks the protocol",
@@ -139,3 +146,19 @@ _ADVICE: Mapping[EligibilityCondition, str] = {
 
 def _fault(figures: Mapping[str, Any]) -> Fault | None:
     return Fault(figures["fault"]) if figures.get("fault") else None
+
+
+def failed_trials(defenses: Iterable[Defense], now: datetime) -> dict[int, tuple[ConditionFailure, ...]]:
+    """Return defense -> the conditions that its trials failed. The board may check a framework again."""
+    found = failures(defenses, now=now)
+    trials = {
+        pk: tuple(row for row in rows if row.condition != EligibilityCondition.FRAMEWORK) for pk, rows in found.items()
+    }
+    return {pk: rows for pk, rows in trials.items() if rows}
+
+
+def frameworks_unchecked(now: datetime) -> list[Defense]:
+    """Return the defenses whose framework the board has not checked yet (R31, 4), without those that failed a trial."""
+    unpublished = list(defenses_before_publication())
+    failed = failed_trials(unpublished, now)
+    return [each for each in unpublished if each.pk not in failed and not framework_checks_of(each)]

@@ -1,5 +1,7 @@
 """The overview and what all pages share, in a real browser: figures, charts, the header, keyboard and paper."""
 
+import json
+import re
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -13,7 +15,20 @@ from contest.core.models import Release
 from labeling.models import Question, Report
 from scoring.models import Defense, Run
 from tests import factories
-from tests.browser.looking import FOCUSED, HIDDEN, REFRESH_MS, SHOWN, Look, follow, once, organizer, shows, timed
+from tests.browser.looking import (
+    FOCUSED,
+    HIDDEN,
+    REFRESH_MS,
+    SHOWN,
+    Hands,
+    Look,
+    follow,
+    once,
+    organizer,
+    push,
+    shows,
+    timed,
+)
 from tests.contest.operations.test_parts import HALF, SQUARE, case, leased, ruled
 
 
@@ -132,12 +147,13 @@ CHART = """([chart, where, column]) => {
 
 def test_every_chart_has_its_figures_as_a_table_beside_it(full: None, visit: Callable[..., Page]) -> None:
     page = visit("/organizer/")
-    charts = page.locator("main svg").evaluate_all('(all) => all.map((each) => each.getAttribute("aria-labelledby"))')
+    charts = page.locator("main .chart:not(.burn-down) svg").evaluate_all('(all) => all.map((each) => each.getAttribute("aria-labelledby"))')
     assert set(charts) == {f"{chart}-title" for chart in BESIDE}
     for chart, (where, column) in BESIDE.items():
         shown, told = page.evaluate(CHART, [chart, where, column])
         assert any(value != "0" for value in shown.values()), chart
         assert shown.items() <= told.items(), chart
+    assert page.locator(".burn-down").count() == page.locator(".burn-down details table").count() > 0
 
 
 def test_a_line_of_what_waits_leads_down_the_page(full: None, visit: Callable[..., Page]) -> None:
@@ -149,3 +165,23 @@ def test_a_line_of_what_waits_leads_down_the_page(full: None, visit: Callable[..
 
 def test_the_keyboard_reaches_the_content_first(olga: User, visit: Callable[..., Page]) -> None:
     follow(visit("/organizer/"), ("Tab", ".skip:focus", SHOWN), ("Enter", "main", FOCUSED))
+
+
+def test_the_outline_of_gold_is_drawn_on_the_picture(olga: User, visit: Callable[..., Page]) -> None:
+    panel = factories.panel()
+    for name in ("tara", "otto", "uma"):
+        factories.response(factories.tasker(name), panel, outline=SQUARE)
+    factories.settle(panel)
+    page = visit(f"/organizer/gold/new/{panel.image.public_id}/")
+    desk, field = Hands(page), page.locator("#outline")
+    proposed = field.input_value()
+    page.fill("#outline", "")
+    page.locator(".outline-surface").scroll_into_view_if_needed()
+    desk.corner((20, 20), (120, 20), (120, 120))
+    push(page, "Make it gold")
+    shows(page, {"#outline-note": "begun and not closed"})
+    page.locator(".outline-surface").press("c")
+    assert json.loads(field.input_value()) != json.loads(proposed)
+    push(page, "Preview the outline")
+    expect(page.locator("path.outline").first).to_have_attribute("d", re.compile("^M(20|19)"))
+    shows(page, {"#outline-editor .outline-surface": SHOWN})

@@ -3,8 +3,6 @@
 Organizers see all of it and decide nothing.
 """
 
-from collections.abc import Iterable
-from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -22,11 +20,10 @@ from common.web.forms import Form, TextField
 from common.web.lists import page_of
 from common.web.page import page
 from contest.core.roles import board_member_of, roles_of
-from contest.defenses.eligibility import ConditionFailure, failures
+from contest.defenses.eligibility import failed_trials
 from policy.selectors import policy_in_force
 from scoring.models import Defense, FrameworkCheck
 from scoring.selectors import defense_named
-from scoring.trials.enums import EligibilityCondition
 from scoring.trials.selectors import copy_flags_of, defenses_before_publication, framework_checks_of
 from scoring.trials.services import LONGEST_REASON, framework_check
 from scoring.trials.submitted_files import open_source, source_listing
@@ -77,7 +74,7 @@ def framework(request: HttpRequest, reader: User, public_id: str) -> HttpRespons
         "decides": roles_of(request.user).board,
         "checks": framework_checks_of(defense),
         "copy_flags": copy_flags_of(defense),
-        "failed": _failed_trials([defense], now).get(defense.pk, ()),
+        "failed": failed_trials([defense], now).get(defense.pk, ()),
         "now": now,
         "zone": policy_in_force(now).policy.time_zone,
     }
@@ -100,7 +97,7 @@ def frameworks(request: HttpRequest, reader: User) -> HttpResponse:
     """
     now = domain_now()
     unpublished = list(defenses_before_publication())
-    failed = _failed_trials(unpublished, now)
+    failed = failed_trials(unpublished, now)
     waiting = [
         (each, framework_checks_of(each)[:1], copy_flags_of(each)) for each in unpublished if each.pk not in failed
     ]
@@ -111,15 +108,6 @@ def frameworks(request: HttpRequest, reader: User) -> HttpResponse:
         "zone": policy_in_force(now).policy.time_zone,
     }
     return render(request, "defenses/frameworks.html", context)
-
-
-def _failed_trials(defenses: Iterable[Defense], now: datetime) -> dict[int, tuple[ConditionFailure, ...]]:
-    """Return defense -> the conditions that its trials failed. The check itself is asked of the board again."""
-    found = failures(defenses, now=now)
-    trials = {
-        pk: tuple(row for row in rows if row.condition != EligibilityCondition.FRAMEWORK) for pk, rows in found.items()
-    }
-    return {pk: rows for pk, rows in trials.items() if rows}
 
 
 def _source(request: HttpRequest, defense: Defense) -> dict[str, Any]:

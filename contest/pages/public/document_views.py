@@ -1,15 +1,22 @@
 """The start page, the rules, and the written instructions."""
 
+from django.conf import settings
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.views.decorators.cache import cache_control
 
 from common.domain_clock import domain_now
 from common.web.page import page
+from contest.board.selectors import stakes_visible_to, to_vote_on
 from contest.core.roles import roles_of
+from contest.defenses.eligibility import frameworks_unchecked
+from contest.defenses.selectors import stakeable
 from contest.pages.public.documents import document, rule_book
 from contest.pages.public.front_page import clocks, front
 from contest.pages.public.rule_numbers import beside_rules
 from contest.policy_changes.selectors import PolicyState, numbers_in_force, policy_history
+from contest.prizes.checklist import contenders
 from labeling.enums import TaskerState
 from policy.selectors import policy_in_force
 
@@ -93,4 +100,25 @@ def home(request: HttpRequest) -> HttpResponse:
     roles = roles_of(request.user)
     if roles.organizer:
         return redirect("overview")
-    return render(request, "contest/home.html", {"tasker": tasker, "account_roles": roles})
+    context = {"tasker": tasker, "account_roles": roles}
+    if roles.board:
+        context["waiting"] = _waiting_for_board(request.user)
+    return render(request, "contest/home.html", context)
+
+
+def _waiting_for_board(member: User) -> dict[str, int]:
+    """Return how much waits for a member on each page of the board."""
+    now = domain_now()
+    seen = set(stakes_visible_to(member, now=now).values_list("pk", flat=True))
+    return {
+        "cases": to_vote_on(member).count(),
+        "stakes": stakeable().count(),
+        "frameworks": len(frameworks_unchecked(now)),
+        "awards": sum(each.pk in seen for each in contenders(now=now)),
+    }
+
+
+@page(cache=cache_control(max_age=86_400, public=True))
+def favicon(request: HttpRequest) -> HttpResponse:
+    """Answer browsers that look for the icon where none is named: beside JSON, a picture or a file."""
+    return HttpResponse((settings.BASE_DIR / "static/img/mark.svg").read_bytes(), content_type="image/svg+xml")

@@ -26,6 +26,7 @@ urlpatterns: list[URLPattern] = [
     path("readyz", probe_views.readyz, name="readyz"),
     path("metrics", probe_views.metrics, name="metrics"),
     path("", document_views.home, name="home"),
+    path("favicon.ico", document_views.favicon, name="favicon"),
     path("attacks/weeks/<str:name>/", attack_views.week, name="attacks-of-week"),
     path("attacks/<str:public_id>/", attack_views.attack, name="attack"),
     path("defenses/", defense_views.defense_list, name="defenses"),

@@ -12,6 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from adjudication.models import Ruling
+from config.context import ORGANIZER
 from contest.core.models import Case
 from contest.core.weeks import week_at, week_called
 from contest.operations.disagreement import read_disagreement
@@ -365,14 +366,6 @@ def test_the_pictures_taskers_differ_on_are_shown_with_their_answers_and_no_name
     assert 'href="/organizer/differing/"' in main(organizer, "/organizer/")
 
 
-BESIDE = {
-    "/organizer/policy/": "Policy: the numbers in force",
-    "/organizer/what-if/": "What if: try other numbers",
-    "/organizer/audit/": "Audit trail: who did what",
-    "/organizer/conflicts/": "Conflicts of the board",
-}
-
-
 def test_every_line_of_the_overview_leads_to_a_page(
     organizer: Client, tara: Tasker, otto: Tasker, uma: Tasker, last_week: datetime
 ) -> None:
@@ -391,7 +384,7 @@ def test_every_line_of_the_overview_leads_to_a_page(
     found = {unescape(link) for link in re.findall(r'<a [^>]*href="(/[^"#]*)', markup)}
     alike = {f"/organizer/taskers/{each.public_id}/" for each in (otto, uma)}
     assert alike | {f"/organizer/taskers/{tara.public_id}/", "/organizer/reports/", "/organizer/conflicts/"} <= found
-    for link in sorted(found - alike - set(BESIDE)):
+    for link in sorted(found - alike):
         assert organizer.get(link).status_code == 200, link
     page = words(organizer, "/organizer/")
     assert "secret" not in page
@@ -404,13 +397,29 @@ def test_every_line_of_the_overview_leads_to_a_page(
     )
 
 
-def test_what_organizers_decide_by_is_one_step_from_the_overview(organizer: Client) -> None:
-    page = organizer.get("/organizer/").content.decode()
-    (beside,) = re.findall(r'<nav class="more-pages.*?</nav>', page, re.DOTALL)
-    assert dict(re.findall(r'<a href="([^"]+)">([^<]+)</a>', beside)) == BESIDE
-    for address in BESIDE:
-        answer = organizer.get(address)
-        assert answer.status_code == 200 and '<a href="/organizer/"' in answer.content.decode(), "and back"
+def links_of(page: str, place: str) -> list[str]:
+    (found,) = re.findall(rf"<{place}.*?</nav>", page, re.DOTALL)
+    return re.findall(r'href="([^"]+)"', found)
+
+
+def test_every_page_of_organizers_is_two_steps_away(organizer: Client) -> None:
+    """A group, and a page of it; each page says where in both one is."""
+    groups = links_of(organizer.get("/organizer/").content.decode(), 'nav aria-label="Pages"')
+    assert len(groups) == len(ORGANIZER) == 4
+    for group in groups:
+        pages = links_of(organizer.get(group).content.decode(), 'nav class="page-group"')
+        assert pages[0] == group
+        for address in pages:
+            header = organizer.get(address).content.decode().partition("<main")[0]
+            assert f'href="{group}" aria-current="true"' in header, address
+            assert f'href="{address}" aria-current="page"' in header, address
+
+
+def test_a_page_of_details_stands_in_the_group_of_its_list(organizer: Client) -> None:
+    tara = factories.tasker("tara")
+    header = organizer.get(f"/organizer/taskers/{tara.public_id}/").content.decode().partition("<main")[0]
+    assert 'aria-label="People"' in header and 'aria-current="page"' not in header
+    assert 'class="page-group"' not in organizer.get("/account/").content.decode()
 
 
 def test_a_member_of_the_board_finds_their_conflicts_from_every_page(signed_in: Any) -> None:
