@@ -147,7 +147,9 @@ CHART = """([chart, where, column]) => {
 
 def test_every_chart_has_its_figures_as_a_table_beside_it(full: None, visit: Callable[..., Page]) -> None:
     page = visit("/organizer/")
-    charts = page.locator("main .chart:not(.burn-down) svg").evaluate_all('(all) => all.map((each) => each.getAttribute("aria-labelledby"))')
+    charts = page.locator("main .chart:not(.burn-down) svg").evaluate_all(
+        '(all) => all.map((each) => each.getAttribute("aria-labelledby"))'
+    )
     assert set(charts) == {f"{chart}-title" for chart in BESIDE}
     for chart, (where, column) in BESIDE.items():
         shown, told = page.evaluate(CHART, [chart, where, column])
