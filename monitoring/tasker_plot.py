@@ -106,4 +106,4 @@ def tasker_plot(rows: Sequence[TaskerRow]) -> TaskerPlot | None:
 def _rounded(seconds: float) -> int:
     """Round up to seconds that the ticks divide into round numbers."""
     steps = (step * 10**power for power in range(6) for step in (1, 2, 5))
-    return _TICKS * next(step for step in steps if step * _TICKS >= seconds)
+    return int(_TICKS * next(step for step in steps if step * _TICKS >= seconds))
