@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.core.paginator import Paginator
-from django.urls import reverse
 from drf_spectacular.utils import (
     OpenApiExample,
     OpenApiParameter,
@@ -19,6 +17,7 @@ from rest_framework.views import APIView
 from common.domain_clock import domain_now
 from common.web.json_parser import JSONParser
 from contest.api.bodies import Body
+from contest.api.lists import list_page
 from contest.appeals.grounds import AlreadyAppealed, reader_for
 from contest.appeals.services import (
     MINIMUM_TEXT,
@@ -129,7 +128,6 @@ class AppealedOut(serializers.Serializer[Any]):
     receipt = serializers.CharField(required=False)
 
 
-ON_A_PAGE = 50
 _APPEALED = {
     "code": "appealed",
     "detail": "Your team has appealed this picture: receipt L-7Q4M2K. A team has one appeal per picture.",
@@ -209,12 +207,8 @@ class Appeals(APIView):
     )
     def get(self, request: Request) -> Response:
         """List what the caller's team appealed, newest first, with what became of it."""
-        page = Paginator(appeals_of_team(own_team_of(request.user)), ON_A_PAGE).get_page(
-            request.query_params.get("page")
-        )
-        following = f"{reverse('api-appeals')}?page={page.next_page_number()}" if page.has_next() else None
-        results = [appeal_json(each) for each in page.object_list]
-        return Response({"count": page.paginator.count, "next": following, "results": results})
+        rows = appeals_of_team(own_team_of(request.user))
+        return Response(list_page(request, rows, "api-appeals", lambda page: [appeal_json(each) for each in page]))
 
 
 def appeal_json(appeal: Appeal) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.core.paginator import Paginator
-from django.urls import reverse
 from drf_spectacular.utils import (
     OpenApiExample,
     OpenApiParameter,
@@ -21,13 +19,14 @@ from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from common.web.body_limits import limit_body
 from contest.api.bodies import Body
+from contest.api.lists import list_page
 from contest.attacks import quota
 from contest.attacks.attack_states import AttackState, attack_statuses
 from contest.attacks.receipts import attack_receipt, attack_receipt_json, refusal_json
 from contest.attacks.selectors import attacks_by_team
 from contest.attacks.services import LONGEST_NAME, SentBefore, attack_receive
 from contest.attacks.uploads import MOST_ENTRIES
-from contest.core.models import Team
+from contest.core.models import Attack, Team
 from contest.core.roles import own_team_of
 from contest.web.attack_uploads import MOST_UPLOAD_BYTES, uploading
 from labeling.pages.shapes import ErrorOut
@@ -114,7 +113,6 @@ class SentBeforeOut(serializers.Serializer[Any]):
     receipt = serializers.CharField()
 
 
-ON_A_PAGE = 50
 _SENT_BEFORE = {"code": "sent_before", "detail": "Your team has sent exactly this picture before: receipt A-7Q4M2K9X."}
 
 
@@ -220,18 +218,11 @@ class Attacks(APIView):
     def get(self, request: Request) -> Response:
         """List what the caller's team sent, newest first, with what became of it."""
         team, now = own_team_of(request.user), domain_now()
-        page = Paginator(attacks_by_team(team), ON_A_PAGE).get_page(request.query_params.get("page"))
-        shown = list(page.object_list)
-        found = attack_statuses(shown, unrestricted=False, now=now)
-        following = f"{reverse('api-attacks')}?page={page.next_page_number()}" if page.has_next() else None
-        return Response(
-            {
-                "count": page.paginator.count,
-                "quota_left": quota.quota_left(team, policy=policy_in_force(now).policy, now=now),
-                "next": following,
-                "results": [
-                    attack_receipt_json(attack_receipt(each, unrestricted=False, now=now), state=found[each.pk])
-                    for each in shown
-                ],
-            }
-        )
+
+        def write(attacks: list[Attack]) -> list[dict[str, Any]]:
+            found = attack_statuses(attacks, unrestricted=False, now=now)
+            receipts = ((attack_receipt(each, unrestricted=False, now=now), found[each.pk]) for each in attacks)
+            return [attack_receipt_json(receipt, state=state) for receipt, state in receipts]
+
+        left = quota.quota_left(team, policy=policy_in_force(now).policy, now=now)
+        return Response({**list_page(request, attacks_by_team(team), "api-attacks", write), "quota_left": left})

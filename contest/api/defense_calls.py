@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.utils.datastructures import MultiValueDict
-from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers, status
 from rest_framework.parsers import MultiPartParser
 from rest_framework.permissions import AllowAny
@@ -19,6 +19,7 @@ from common.errors import InvalidInput, WrongFields
 from common.queues import hint
 from common.web.body_limits import limit_body
 from common.web.json_parser import JSONParser
+from contest.api.lists import list_page
 from contest.core.enums import DefenseStanding, StakeEnd, StakeKind, UploadKind
 from contest.core.models import Break
 from contest.core.roles import own_team_of, roles_of
@@ -124,6 +125,14 @@ class DefenseOut(serializers.Serializer[Any]):
     stake = StakeOut(allow_null=True)
 
 
+class DefensesOut(serializers.Serializer[Any]):
+    """A page of defenses, by name."""
+
+    count = serializers.IntegerField()
+    next = serializers.CharField(allow_null=True, help_text="The address of the next page.")
+    results = DefenseOut(many=True)
+
+
 class DefenseIn(serializers.Serializer[Any]):
     """A hand-in: `archive`, or `image` in a registry; without `source` it is closed and cannot win."""
 
@@ -208,10 +217,14 @@ class Defenses(APIView):
         operation_id="defense_list",
         tags=["defenses"],
         summary="The defenses",
-        responses={200: DefenseOut(many=True), (403, "application/json"): ErrorOut},
+        parameters=[OpenApiParameter("page", int, description="From 1 on; 50 defenses each.")],
+        responses={200: DefensesOut, (403, "application/json"): ErrorOut},
         examples=[
-            OpenApiExample("one at stake", EXAMPLE, response_only=True),
-            OpenApiExample("one that failed a condition", EXAMPLE_NOT_ELIGIBLE, response_only=True),
+            OpenApiExample(
+                "one at stake, one that failed a condition",
+                {"count": 2, "next": None, "results": [EXAMPLE, EXAMPLE_NOT_ELIGIBLE]},
+                response_only=True,
+            ),
         ],
     )
     def get(self, request: Request) -> Response:
@@ -221,7 +234,12 @@ class Defenses(APIView):
         own = {entry.defense_id for entry in submitted}
         rows = [each for each in selectors.defenses_by_name() if each.published_at or roles.organizer or each.pk in own]
         unrestricted = {each.pk for each in rows} if roles.organizer else own
-        return Response(_defenses_json(rows, unrestricted, now=now, breaks=defense_breaks(public=not roles.organizer)))
+        breaks = defense_breaks(public=not roles.organizer)
+
+        def write(page: list[Defense]) -> list[dict[str, Any]]:
+            return _defenses_json(page, unrestricted, now=now, breaks=breaks)
+
+        return Response(list_page(request, rows, "api-defenses", write))
 
 
 def _defenses_json(

@@ -1,10 +1,7 @@
 """API calls of a picture and its rulings."""
 
 from typing import Any
-from urllib.parse import urlencode
 
-from django.core.paginator import Paginator
-from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from drf_spectacular.types import OpenApiTypes
@@ -21,6 +18,7 @@ from adjudication.schema import cells
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, WrongFields
 from contest.api.appeal_calls import Marks
+from contest.api.lists import list_page
 from contest.core.enums import AppealSide, CaseOutcome
 from contest.core.picture_access import (
     KnownImage,
@@ -212,7 +210,6 @@ def ruling_json(ruling: Ruling, image: str) -> dict[str, Any]:
     }
 
 
-ON_A_PAGE = 50
 _PARAMETERS = ("image", "page")
 _ASK = "Name one picture by its ID, for example ?image=P-7Q4M2K9X."
 _REFUSALS: dict[Any, Any] = {(403, "application/json"): ErrorOut, (404, "application/json"): ErrorOut}
@@ -281,15 +278,12 @@ class RulingsCall(APIView):
         """
         reader, now = Reader.of(request.user), domain_now()
         image = picture_seen_by(_picture_id_of(request), reader, now=now)
-        page = Paginator(rulings_seen_by(image, reader, now=now), ON_A_PAGE).get_page(request.query_params.get("page"))
-        words = {"image": image.public_id, "page": page.next_page_number()} if page.has_next() else {}
-        return Response(
-            {
-                "count": page.paginator.count,
-                "next": f"{reverse('api-rulings')}?{urlencode(words)}" if words else None,
-                "results": [ruling_json(each, image.public_id) for each in page.object_list],
-            }
-        )
+        rows = rulings_seen_by(image, reader, now=now)
+
+        def write(rulings: list[Ruling]) -> list[dict[str, Any]]:
+            return [ruling_json(each, image.public_id) for each in rulings]
+
+        return Response(list_page(request, rows, "api-rulings", write, image=image.public_id))
 
 
 def _picture_id_of(request: Request) -> str:

@@ -1,11 +1,8 @@
 """The API call that lists the pictures of a released week."""
 
 from typing import Any
-from urllib.parse import urlencode
 
-from django.core.paginator import Paginator
 from django.db.models import prefetch_related_objects
-from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
@@ -19,10 +16,12 @@ from adjudication.enums import Verdict
 from adjudication.selectors import newest_rulings
 from common.domain_clock import domain_now
 from common.errors import WrongFields
-from contest.api.picture_calls import ON_A_PAGE, PICTURE, RulingOut, ruling_json
+from contest.api.lists import list_page
+from contest.api.picture_calls import PICTURE, RulingOut, ruling_json
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.weeks import week_called
 from contest.record.week_pictures import released_pictures
+from labeling.models import Image
 from labeling.notices import iso
 from labeling.pages.shapes import ErrorOut, PictureOut
 from labeling.pictures.addresses import picture_url
@@ -88,34 +87,27 @@ class ImagesCall(APIView):
         Nobody has to be signed in; taskers are refused (403 `not_for_taskers`). 400 names what is wrong with the
         address.
         """
-        asked, now = _checked(request), domain_now()
-        page = Paginator(released_pictures(**asked), ON_A_PAGE).get_page(request.query_params.get("page"))
-        shown = list(page.object_list)
-        rulings = newest_rulings(image.pk for image in shown)
-        prefetch_related_objects(list(rulings.values()), "panel", "policy")
-        words = {**asked, "page": page.next_page_number()} if page.has_next() else {}
-        return Response(
-            {
-                "count": page.paginator.count,
-                "next": f"{reverse('api-images')}?{urlencode(words)}" if words else None,
-                "results": [
-                    {
-                        "id": image.public_id,
-                        "sha256_pixels": image.pixels_sha256,
-                        "origin": image.origin,
-                        "received_at": iso(image.received_at),
-                        "week": asked["week"],
-                        "picture": {
-                            "url": picture_url(image, now=now),
-                            "width": image.width,
-                            "height": image.height,
-                        },
-                        "ruling": ruling_json(rulings[image.pk], image.public_id) if image.pk in rulings else None,
-                    }
-                    for image in shown
-                ],
-            }
-        )
+        asked = _checked(request)
+        rows = released_pictures(**asked)
+        return Response(list_page(request, rows, "api-images", lambda page: _written(page, asked["week"]), **asked))
+
+
+def _written(images: list[Image], week: str) -> list[dict[str, Any]]:
+    now = domain_now()
+    rulings = newest_rulings(image.pk for image in images)
+    prefetch_related_objects(list(rulings.values()), "panel", "policy")
+    return [
+        {
+            "id": image.public_id,
+            "sha256_pixels": image.pixels_sha256,
+            "origin": image.origin,
+            "received_at": iso(image.received_at),
+            "week": week,
+            "picture": {"url": picture_url(image, now=now), "width": image.width, "height": image.height},
+            "ruling": ruling_json(rulings[image.pk], image.public_id) if image.pk in rulings else None,
+        }
+        for image in images
+    ]
 
 
 def _checked(request: Request) -> dict[str, str]:

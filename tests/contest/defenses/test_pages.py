@@ -485,7 +485,7 @@ def test_who_may_hand_in_by_the_api_and_what_is_listed(
               "rival": cast.captain(cast.team("red")), "board": cast.board()}  # fmt: skip
     client = signed_in(people[who]) if who in people else Client()
     assert (called(client, fields(name="")).status_code, DefenseEntry.objects.count()) == (status, 2), why
-    body = client.get(API).json()
+    body = client.get(API).json()["results"]
     assert ({row["name"] for row in body}, {row["name"] for row in body if row["received_at"]}) == (seen, told)
     (stake,) = (row["stake"] for row in body if row["name"] == "out")
     assert (stake["by"], stake["cents"], stake["currency"], stake["end"]) == ("board", 100_000, "USD", None)
@@ -559,7 +559,7 @@ def test_every_page_and_call_says_so(net: DefenseEntry, signed_in: Any, monkeypa
     again = "begins again by itself when organizers import a new private set"
     assert (listed.count(by_then), page.count(again)) == (1, 1)
     shows(words(team, own + of_the_other), by_then)
-    listing = {each["id"]: each for each in team.get(API).json()}
+    listing = {each["id"]: each for each in team.get(API).json()["results"]}
     mine, other = (listing[each.defense.public_id] for each in (net, waiting))
     (failed,) = mine["failed"]
     told = (mine["state"], mine["due_at"], failed["condition"], missed in failed["words"])
