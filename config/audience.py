@@ -34,6 +34,7 @@ _DOCUMENTS = {
     "docs-status",
     "docs-release-format",
     "docs-verdicts-in-pandas",
+    "guide-taskers",
     "api-schema",
     "api-docs",
     "api-client",

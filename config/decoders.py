@@ -176,6 +176,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "contest/demo/programs.py:InProcessProgram.__init__",
         "contest/demo/pictures.py:_mirror_file",
         "contest/demo/pictures.py:photos",
+        "tools/guide_pictures.py:main",
         "tools/learning_pictures/examples.py:_drawn",
         "tools/learning_pictures/examples.py:main",
         "tools/learning_pictures/canvas.py:<module>",

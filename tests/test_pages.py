@@ -34,14 +34,15 @@ ANSWERS = {
     (200, 200, 200, 200, 200, 200, 200): """
         /.well-known/unanimous-signing-keys.json /api/docs/ /api/schema/ /api/unanimous_client.py /api/v1/
         /api/v1/policies/ /docs/defenses/ /docs/release-format/ /docs/status/ /docs/verdicts-in-pandas/ /favicon.ico
-        /healthz /password/ /readyz /releases/mail/end/forged/ /rules/ /sign-in/
+        /guides/taskers/ /healthz /password/ /readyz /releases/mail/end/forged/ /rules/ /sign-in/
     """,
     # It leads taskers and organizers to their work.
     (200, 200, 200, 302, 302, 200, 200): "/",
     # Open to everybody but those who label: the public contest.
     (200, 200, 403, 403, 200, 200, 200): """
         /api/v1/defenses/ /api/v1/leaderboard/ /api/v1/releases/ /defenses/ /feeds/overrules.atom /feeds/overrules.json
-        /feeds/releases.atom /feeds/releases.json /front/ /leaderboard.csv /leaderboard/ /money/ /overrules.csv
+        /feeds/releases.atom /feeds/releases.json /front/ /guides/board/ /guides/organizers/ /guides/teams/
+        /leaderboard.csv /leaderboard/ /money/ /overrules.csv
         /overrules/ /register/ /releases/ /releases/check/ /releases/keys/ /releases/mail/ /releases/verify.pyz /search/
     """,
     # Everybody's own account.

@@ -16,6 +16,7 @@ from labeling.models import Tasker
 from tests import factories
 
 DESK, PHONE = {"width": 1366, "height": 768}, {"width": 390, "height": 844}
+HALF = {"width": DESK["width"] // 2, "height": DESK["height"] // 2}
 SCREENS = {"desk": DESK, "phone": PHONE}
 # How often the pages of figures are read again.
 REFRESH_MS = 10_000
@@ -245,13 +246,14 @@ def press(page: Page, *keys: str) -> None:
 def faults(page: Page, scheme: str = "light") -> list[str]:
     """What is wrong with a page whose every part is unfolded: what axe finds, and what reaches beyond the screen.
 
-    On a desk the page has to fit a phone's width as well.
+    On a desk the page has to fit a phone's width as well, and its own one at 200 %.
     """
     page.locator("main details").evaluate_all("(all) => all.forEach((each) => { each.open = true; })")
     found = violations(page, scheme) + too_wide(page)
     if page.viewport_size == DESK:
-        page.set_viewport_size(PHONE)  # type: ignore[arg-type]
-        found += [f"on a phone: {each}" for each in too_wide(page)]
+        for what, size in (("on a phone", PHONE), ("at 200 %", HALF)):
+            page.set_viewport_size(size)  # type: ignore[arg-type]
+            found += [f"{what}: {each}" for each in too_wide(page)]
         page.set_viewport_size(DESK)  # type: ignore[arg-type]
     return found
 

@@ -89,6 +89,12 @@ def status(request: HttpRequest) -> HttpResponse:
     return render(request, "front/document.html", {"document": document("status.md")})
 
 
+@page(cache=None)
+def guide(request: HttpRequest, file: str) -> HttpResponse:
+    """Show somebody of a role how their work goes."""
+    return render(request, "front/document.html", {"document": document(file)})
+
+
 @page()
 def home(request: HttpRequest) -> HttpResponse:
     """Lead everybody to what their account can do now, and show strangers what the contest is."""

@@ -7,6 +7,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from django.conf import settings
+from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
@@ -19,7 +20,12 @@ PAGES = {
     "release-format.md": "docs-release-format",
     "status.md": "docs-status",
     "verdicts-in-pandas.md": "docs-verdicts-in-pandas",
+    "guide-taskers.md": "guide-taskers",
+    "guide-board.md": "guide-board",
+    "guide-organizers.md": "guide-organizers",
+    "guide-teams.md": "guide-teams",
 }
+_STATIC = "../static/"
 _RULE = re.compile(r"R\d+")
 _NOT_IN_IDS = re.compile(r"[^a-z0-9]+")
 
@@ -116,9 +122,12 @@ def _label_cells(tokens: Sequence[Token]) -> None:
 
 
 def _with_own_links(children: Sequence[Token]) -> Iterator[Token]:
-    """Lead links between documents to their pages; a link to a file that is no page becomes plain words."""
+    """Lead links between documents to their pages, and pictures to their static files; a link to a file that is no page
+    becomes plain words."""
     dropped = False
     for token in children:
+        if token.type == "image" and (source := str(token.attrGet("src"))).startswith(_STATIC):
+            token.attrSet("src", static(source.removeprefix(_STATIC)))
         if token.type == "link_open":
             address = _address(str(token.attrGet("href")))
             dropped = not address

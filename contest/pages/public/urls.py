@@ -33,6 +33,10 @@ urlpatterns: list[URLPattern] = [
     path("defenses/<str:public_id>/", defense_views.defense_page, name="defense"),
     path("defenses/<str:public_id>/risk-coverage.csv", defense_views.risk_coverage_csv, name="risk-coverage-csv"),
     path("defenses/<str:public_id>/<str:name>", defense_views.defense_file, name="defense-file"),
+    *(
+        path(f"guides/{role}/", document_views.guide, {"file": f"guide-{role}.md"}, name=f"guide-{role}")
+        for role in ("taskers", "board", "organizers", "teams")
+    ),
     path("front/", document_views.front_page, name="front"),
     path("rules/", document_views.rules, name="rules"),
     path("docs/defenses/", document_views.defenses, name="docs-defenses"),

@@ -10,8 +10,10 @@ from django.test import Client
 from contest.pages.public.documents import PAGES, document, render
 from tests.contest.pages import lacking
 from tests.rule_table import rules
+from tools.guide_pictures import PICTURES
 
 TITLE = "# A title\n\n"
+DOCS = Path(settings.BASE_DIR) / "docs"
 
 
 def test_the_title_is_apart_from_the_text() -> None:
@@ -96,3 +98,24 @@ def test_the_rules_page_has_the_numbers_in_force(client: Client) -> None:
         '<th scope="row"><code>stake_hours</code></th><td class="figure" data-label="Value">2,160</td>',
         '<code>min_box_fraction</code></th><td class="figure" data-label="Value">1/4</td>',
     )
+
+
+GUIDES = sorted(file for file in PAGES if file.startswith("guide-"))
+
+
+def test_every_picture_of_the_guides_is_there_and_used() -> None:
+    """`tools/guide_pictures.py` takes them."""
+    shown = {
+        name
+        for file in GUIDES
+        for name in re.findall(r"\]\(\.\./static/img/guides/([\w-]+)\.webp\)", (DOCS / file).read_text())
+    }
+    assert shown == {each.stem for each in (DOCS.parent / "static/img/guides").iterdir()}
+    assert shown == {each.name for each in PICTURES}
+
+
+@pytest.mark.parametrize("file", GUIDES)
+def test_a_guide_shows_its_pictures_with_words_for_who_does_not_see_them(file: str) -> None:
+    images = re.findall(r"<img [^>]*>", str(document(file).html))
+    assert images and all('src="/static/img/guides/' in each for each in images)
+    assert all(len(re.search(r'alt="([^"]*)"', each)[1]) > 20 for each in images)  # type: ignore[index]
