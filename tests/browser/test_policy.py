@@ -52,7 +52,7 @@ def test_numbers_are_tried_part_by_part_and_taken_over(transactional_db: None, v
     """What another smallest box (R14) would have changed."""
     made()
     page = visit("/organizer/what-if/")
-    page.get_by_label("Smallest box").fill("20 %")
+    page.get_by_role("textbox", name="Smallest box").fill("20 %")
     parts = "**/organizer/what-if/part/**"
     page.route(parts, lambda route: route.fulfill(status=403))
     push(page, "Try on 2 pictures")
