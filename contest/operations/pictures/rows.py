@@ -106,6 +106,6 @@ def picture_columns(images: Sequence[Image]) -> Iterator[tuple[object, ...]]:
             *(image.public_id, *map(cells.text, (image.source_id, image.source, image.licence, image.author))),
             *(image.origin, cells.time(image.received_at), row.stage.value),
             *((panel.answered, panel.size) if panel else ("", "")),
-            *((ruling.verdict, ruling.label, " ".join(ruling.reasons)) if ruling else ("", "", "")),
+            *((ruling.verdict, ruling.label, ";".join(ruling.reasons)) if ruling else ("", "", "")),
             *(image.width, image.height, image.pixels_sha256, image.original_sha256),
         )
