@@ -95,7 +95,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 def _unavailable(request: HttpRequest, outage: ServiceUnavailable) -> HttpResponse:
     """Answer 503 or 507 without asking the database anything."""
     status = http_status(outage)
-    if request.path.startswith("/api/v1/"):
+    if request.path.startswith("/api/v1/") or wants_json(request):
         answer: HttpResponse = JsonResponse(error_body(outage), status=status)
     else:
         # Without the request: no session and no user, which may be what failed.

@@ -85,7 +85,7 @@ def tasker_plot(rows: Sequence[TaskerRow]) -> TaskerPlot | None:
     if len(known) < 2:
         return None
     slowest = _rounded(max(seconds for _, seconds, _ in known))
-    lowest = min(_LOWEST, int(min(percent for _, _, percent in known) - 1) // 10 * 10)
+    lowest = max(min(_LOWEST, int(min(percent for _, _, percent in known) - 1) // 10 * 10), 0)
     least = sorted(percent for _, _, percent in known)[min(_NAMED, len(known)) - 1]
 
     def x(seconds: float) -> float:

@@ -30,7 +30,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
-from urllib.parse import urlencode, urljoin
+from urllib.parse import urlencode, urljoin, urlsplit
 from urllib.request import Request, urlopen
 
 Json = dict[str, Any]
@@ -53,9 +53,11 @@ class Client:
         self._timeout = timeout
 
     @classmethod
-    def sign_in(cls, server: str, username: str, password: str) -> str:
-        """Return a token of an account; it is as good as the password, until it is revoked."""
-        return str(cls(server).call("POST", "token/", {"username": username, "password": password})["token"])
+    def sign_in(cls, server: str, username: str, password: str, *, code: str | None = None) -> str:
+        """Return a token of an account, with the code of its second factor where it has one; the token is as good as
+        the password, until it is revoked."""
+        body = {"username": username, "password": password, **({"otp": code} if code else {})}
+        return str(cls(server).call("POST", "token/", body)["token"])
 
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Json:
         """Make any call of `/api/v1/` with JSON; `path` may be an address that an answer gave as `next`."""
@@ -92,8 +94,13 @@ class Client:
 
     def save_release(self, week: str, path: str | Path) -> None:
         """Save the newest release of a week as a zip."""
-        with self._open("GET", f"releases/{week}/", None, {}) as answer, Path(path).open("wb") as file:
+        part = Path(f"{path}.part")
+        with self._open("GET", f"releases/{week}/", None, {}) as answer, part.open("wb") as file:
             shutil.copyfileobj(answer, file)
+        length = answer.headers.get("Content-Length")
+        if length is not None and part.stat().st_size != int(length):
+            raise OSError(f"The connection ended after {part.stat().st_size} of {length} bytes. Save it again.")
+        part.replace(path)
 
     def _json(self, method: str, path: str, data: bytes | None, kind: str) -> Json:
         headers = {"Accept": "application/json", **({"Content-Type": kind} if data is not None else {})}
@@ -104,6 +111,8 @@ class Client:
 
     def _open(self, method: str, path: str, data: bytes | None, headers: Mapping[str, str]) -> Any:
         address = urljoin(urljoin(self.server, "api/v1/"), path)
+        if urlsplit(address)[:2] != urlsplit(self.server)[:2]:
+            raise ValueError(f"{address} is not on {self.server}, and would be sent the token.")
         request = Request(address, data=data, method=method, headers=dict(headers))
         if self._token:  # which is for this server alone, wherever it may lead
             request.add_unredirected_header("Authorization", f"Bearer {self._token}")
@@ -118,11 +127,11 @@ def _refusal(error: HTTPError) -> Refused:
         try:
             said = json.loads(error.read())
         except ValueError:
-            said = {}
-    wait = error.headers.get("Retry-After")
-    return Refused(
-        error.code, said.get("code", "http_error"), said.get("detail", error.reason), float(wait) if wait else None
-    )
+            said = None
+    told = said if isinstance(said, dict) else {}
+    wait = error.headers.get("Retry-After", "")
+    seconds = float(wait) if wait.isdecimal() else None
+    return Refused(error.code, told.get("code", "http_error"), told.get("detail", error.reason), seconds)
 
 
 def _multipart(fields: Sequence[tuple[str, str]], name: str, filename: str, content: bytes) -> tuple[bytes, str]:

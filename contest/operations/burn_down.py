@@ -1,11 +1,13 @@
-"""Draws how the answers that a week misses go down to zero: so far, and as the forecast expects. Pure."""
+"""Draws how the answers that a week misses go down to zero: so far, and as the forecast expects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from contest.operations.forecast import DAYS, HOURS
+from contest.core.weeks import week_called
+from contest.operations.forecast import DAYS, HOURS, Task, TaskerPace, left_by_day
+from contest.operations.work_rates import answers_on_pictures_before
 
 WIDTH, HEIGHT = 380, 150
 _LEFT, _RIGHT, _TOP, _GROUND = 40, 4, 18, 124
@@ -30,16 +32,16 @@ class BurnDown:
     """A drawing of missing answers over time, in the units of its own box, which the page scales to its place.
 
     `past`, `expected` and `band` are points of lines and of an area as SVG has them; the last two are empty without a
-    forecast. `left` are the answers that are still missing at the deadline, in the best and the worst of eight trials
-    of ten. `figures` has days until now and from now on: the moment, and what was missing, or is in the best and the
-    worst of those trials.
+    forecast. `deadline_x` is None for a deadline before all that is drawn. `left` are the answers that are still
+    missing at the deadline, in the best and the worst of eight trials of ten. `figures` has days until now and from now
+    on: the moment, and what was missing, or is in the best and the worst of those trials.
     """
 
     past: str
     expected: str
     band: str
     now_x: float
-    deadline_x: float
+    deadline_x: float | None
     most: int
     ticks: tuple[Tick, ...]
     left: tuple[int, int] | None
@@ -48,6 +50,31 @@ class BurnDown:
     height: int = HEIGHT
     top: int = _TOP
     ground: int = _GROUND
+
+
+def week_burn_down(
+    week: str,
+    *,
+    missing: int,
+    queue: Sequence[Task],
+    workers: Sequence[TaskerPace],
+    lost: float,
+    deadline: datetime,
+    now: datetime,
+    zone: str,
+) -> BurnDown:
+    """Draw the `missing` answers of the queue up to the week's last picture; without `workers` the past alone. `lost`
+    is as in the forecast."""
+    hours, end = max((deadline - now) / _HOUR, 0.0), week_called(week).end
+    return burn_down(
+        missing=missing,
+        answered=answers_on_pictures_before(end, now),
+        expected=left_by_day(queue, workers, hours=hours, lost=lost) if workers and hours else [],
+        since=end,
+        deadline=deadline,
+        now=now,
+        zone=zone,
+    )
 
 
 def burn_down(
@@ -63,28 +90,32 @@ def burn_down(
     """Draw the `missing` answers of a queue that stands since `since`.
 
     `answered` are answers by how many whole hours ago, of the last DAYS days. `expected` are hours from now on and how
-    many answers a tenth of the trials stays below until then, half of them, and nine tenths.
+    many answers are missing then: at most so many in a tenth of the trials, in half of them, and in nine tenths.
     """
     first = max(since, now - DAYS * _DAY)
     hours = max(int((now - first) / _HOUR), 0)
     before = [(now - ago * _HOUR, missing + sum(answered.get(at, 0) for at in range(ago))) for ago in _back(hours)]
-    after = [(now + ahead * _HOUR, [max(missing - each, 0) for each in given]) for ahead, given in expected]
-    scale = _Scale(min(first, now), max(deadline, now + _HOUR), max(number for _, number in before))
+    after = [(now + ahead * _HOUR, left) for ahead, left in expected]
+    scale = _Scale(
+        min(first, now),
+        max(deadline, now + _HOUR),
+        max([number for _, number in before] + [left[2] for _, left in after]),
+    )
     start = scale.point(now, missing)
-    worst = [scale.point(at, left[0]) for at, left in after]
-    best = [scale.point(at, left[2]) for at, left in after]
+    best = [scale.point(at, left[0]) for at, left in after]
+    worst = [scale.point(at, left[2]) for at, left in after]
     return BurnDown(
         past=" ".join(scale.point(at, number) for at, number in before),
         expected=" ".join([start, *(scale.point(at, left[1]) for at, left in after)]) if after else "",
         band=" ".join([start, *worst, *best[::-1]]) if after else "",
         now_x=scale.x(now),
-        deadline_x=scale.x(deadline),
+        deadline_x=scale.x(deadline) if deadline >= scale.first else None,
         most=scale.most,
         ticks=tuple(_ticks(scale, zone)),
-        left=(after[-1][1][2], after[-1][1][0]) if after else None,
+        left=(after[-1][1][0], after[-1][1][2]) if after else None,
         figures=(
             *((at, number, number) for at, number in before if (now - at) % _DAY == timedelta(0)),
-            *((at, left[2], left[0]) for at, left in after),
+            *((at, left[0], left[2]) for at, left in after),
         ),
     )
 

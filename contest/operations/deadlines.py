@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from zoneinfo import ZoneInfo
 
 from django.db.models import Count, Q, QuerySet
@@ -18,19 +19,24 @@ from common.remembered import remembered
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.stuck_panels import StuckGroup, stuck_groups
 from contest.core.weeks import week_at, week_called, zone_of_week
-from contest.operations.burn_down import BurnDown, burn_down
+from contest.operations.burn_down import BurnDown, week_burn_down
 from contest.operations.forecast import (
     DAYS,
     HOURS,
     Task,
     TaskerPace,
-    answers_by_day,
     chance_of_all,
     forecast,
     like_the_middle_one,
     usual_hours,
 )
-from contest.operations.work_rates import answers_by_hour, answers_by_person, people_at_work, voided_share, worker_of
+from contest.operations.work_rates import (
+    answers_by_hour,
+    answers_by_person,
+    people_at_work,
+    voided_share,
+    worker_of,
+)
 from labeling.enums import AssignmentState, PanelState
 from labeling.models import Assignment, Image, Panel
 from policy.calendar import Week
@@ -185,10 +191,7 @@ def read_deadlines(*, now: datetime) -> DeadlineForecast:
     )
     if len(waiting) > MOST_PICTURES:
         return found
-    found = _with_weeks(found, waiting, workers, names)
-    total = sum(answered.values(), Counter[int]())
-    known = [] if found.why_not else workers
-    return replace(found, weeks=tuple(replace(week, burn_down=_drawn(week, total, known, now)) for week in found.weeks))
+    return _with_weeks(found, waiting, workers, names)
 
 
 def _with_weeks(
@@ -199,9 +202,19 @@ def _with_weeks(
 ) -> DeadlineForecast:
     stuck = {each.panel.image_id for group in found.stuck for each in group.panels}
     weeks = list(_weeks(waiting, stuck))
-    if weeks and not found.why_not:
-        weeks, waiting = _forecast(weeks, waiting, _pictures_as_tasks(waiting, names), workers, found.lost, found.now)
-    return replace(found, weeks=tuple(weeks), waiting=tuple(waiting))
+    if not weeks:
+        return replace(found, waiting=tuple(waiting))
+    tasks, known = _pictures_as_tasks(waiting, names), () if found.why_not else workers
+    last = {each.week: at for at, each in enumerate(waiting)}
+    if known:
+        weeks, waiting = _forecast(weeks, waiting, tasks, known, found.lost, found.now)
+    draw = partial(week_burn_down, workers=known, lost=found.lost, now=found.now)
+    drawn = []
+    for week in weeks:
+        queue = tasks[: last[week.week] + 1]
+        chart = draw(week.week, missing=week.ahead, queue=queue, deadline=week.at, zone=week.zone)
+        drawn.append(replace(week, burn_down=chart))
+    return replace(found, weeks=tuple(drawn), waiting=tuple(waiting))
 
 
 # What is to be done -------------------------------------------------------------------------------------------------
@@ -344,19 +357,6 @@ def _of_week(
     risk = sum(judged[at].at_risk for at in places)
     more = _more(queue, workers, hours, lost) if chance < GOOD else None
     return replace(week, chance=chance, at_risk=risk, given=result.answers, more=more)
-
-
-def _drawn(week: Deadline, answered: Mapping[int, int], workers: Sequence[TaskerPace], now: datetime) -> BurnDown:
-    hours = max((week.at - now) / _HOUR, 0.0)
-    return burn_down(
-        missing=week.ahead,
-        answered=answered,
-        expected=answers_by_day(workers, hours=hours) if workers and hours else [],
-        since=week_called(week.week).end,
-        deadline=week.at,
-        now=now,
-        zone=week.zone,
-    )
 
 
 def _to_the_hour(moment: datetime) -> datetime:

@@ -91,12 +91,23 @@ def chance_of_all(tasks: Sequence[Task], workers: Sequence[TaskerPace], *, hours
     return float((supply >= _demand(tasks, workers, lost)[-1]).mean())
 
 
-def answers_by_day(workers: Sequence[TaskerPace], *, hours: float) -> list[tuple[float, tuple[int, int, int]]]:
-    """Return after how many hours, day by day until `hours`, how many answers a tenth of the trials stays below, half
-    of them, and nine tenths."""
-    ends = [*range(HOURS, int(min(hours, MOST_DAYS * HOURS)) + 1, HOURS)]
+def left_by_day(
+    tasks: Sequence[Task], workers: Sequence[TaskerPace], *, hours: float, lost: float = 0.0
+) -> list[tuple[float, tuple[int, int, int]]]:
+    """Return after how many hours, day by day until `hours`, how many answers the pictures still miss: at most so many
+    in a tenth of the trials, in half of them, and in nine tenths."""
+    if not tasks:
+        return []
+    ends: list[float] = [*range(HOURS, int(min(hours, MOST_DAYS * HOURS)) + 1, HOURS)]
     ends += [hours] if hours > (ends[-1] if ends else 0) else []
-    return [(end, _spread(sum(_answers_within(workers, end), np.zeros(TRIALS)))) for end in ends]
+    demand, useful = _demand(tasks, workers, lost)[-1], [_new_to(worker, tasks)[-1] for worker in workers]
+    never = sum(max(task.needs - _able(task, workers), 0) for task in tasks)
+    found = []
+    for end in ends:
+        given = _answers_within(workers, end)
+        supply = sum((np.minimum(*each) for each in zip(given, useful, strict=True)), np.zeros(TRIALS))
+        found.append((end, _spread(np.ceil(np.maximum(demand - supply, 0) * (1 - lost)) + never)))
+    return found
 
 
 def _spread(given: _Draws) -> tuple[int, int, int]:

@@ -9,7 +9,7 @@ from django.db.models.functions import TruncHour
 
 from contest.operations.forecast import DAYS, HOURS, TaskerPace
 from labeling.enums import TaskerState
-from labeling.models import Response, VoidedResponse
+from labeling.models import Image, Response, VoidedResponse
 
 _DAY = timedelta(days=1)
 _HOUR = timedelta(hours=1)
@@ -32,8 +32,26 @@ def answers_by_hour(now: datetime) -> dict[int, Counter[int]]:
     by_hour = rows.order_by().annotate(hour=TruncHour("submitted_at", tzinfo=UTC)).values_list("tasker_id", "hour")
     found: dict[int, Counter[int]] = {}
     for tasker, hour, count in by_hour.annotate(count=Count("pk")):
-        ago = max(int((now - hour - _MIDDLE) / _HOUR), 0)
-        found.setdefault(tasker, Counter())[min(ago, DAYS * HOURS - 1)] += count
+        found.setdefault(tasker, Counter())[_hours_ago(hour, now)] += count
+    return found
+
+
+def _hours_ago(hour: datetime, now: datetime) -> int:
+    return min(max(int((now - hour - _MIDDLE) / _HOUR), 0), DAYS * HOURS - 1)
+
+
+def answers_on_pictures_before(moment: datetime, now: datetime) -> Counter[int]:
+    """The answers of the last days that fill places of pictures received before `moment`, by how many whole hours ago.
+
+    Pictures are in the order of their receipt, so that the last of them tells all from the later ones.
+    """
+    last = Image.objects.filter(received_at__lt=moment).order_by("-received_at").values_list("pk", flat=True).first()
+    rows = Response.objects.filter(submitted_at__gt=now - DAYS * _DAY, submitted_at__lte=now, place__isnull=False)
+    counted = rows.filter(image__lte=last or 0, voided__isnull=True).order_by()
+    by_hour = counted.annotate(hour=TruncHour("submitted_at", tzinfo=UTC)).values_list("hour")
+    found = Counter[int]()
+    for hour, count in by_hour.annotate(count=Count("pk")):
+        found[_hours_ago(hour, now)] += count
     return found
 
 

@@ -34,7 +34,7 @@ def image_add(
     """
     provenance = checked_provenance(source=source, source_id=source_id, licence=licence, author=author)
     with storing_files():
-        _put(picture)
+        picture_put(picture)
         return Image.objects.get_or_create(
             pixels_sha256=picture.pixels_sha256,
             defaults={
@@ -50,7 +50,8 @@ def image_add(
         )
 
 
-def _put(picture: CanonicalPicture) -> None:
+def picture_put(picture: CanonicalPicture) -> None:
+    """Put the files of a picture into the store: before the transaction of many, where nothing waits for it."""
     store = picture_store()
     store.put(original_key(picture.original_sha256), picture.original)
     key = picture_key(picture.pixels_sha256)

@@ -9,11 +9,15 @@ const place = byId("outline-editor");
 const note = byId("outline-note");
 const { url = "", width, height } = place.dataset;
 
-/** Return the rings that the field holds; none where it holds no JSON. */
+/** @param {unknown} corner */
+const isCorner = (corner) => Array.isArray(corner) && corner.length === 2 && corner.every(Number.isFinite);
+
+/** Return the rings that the field holds; none where it holds no rings, of which the server says what is wrong. */
 function ringsOfField() {
   try {
     const rings = JSON.parse(field.value || "[]");
-    return Array.isArray(rings) ? rings : [];
+    const are = Array.isArray(rings) && rings.every((ring) => Array.isArray(ring) && ring.every(isCorner));
+    return are ? rings : [];
   } catch {
     return [];
   }
@@ -39,7 +43,7 @@ field.addEventListener("input", (event) => {
   if (!(event instanceof CustomEvent)) editor.rings = ringsOfField();
 });
 field.form?.addEventListener("submit", (event) => {
-  const words = editor.drawing ? "An outline is begun and not closed: press Enter in the picture to close it, or undo it." : "";
+  const words = editor.drawing ? "An outline is begun and not closed: choose its first corner again, or press C." : "";
   if (!words && !editor.problem) return;
   event.preventDefault();
   note.textContent = words || (editor.problem?.message ?? "");

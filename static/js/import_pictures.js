@@ -11,8 +11,10 @@ import { byId, find } from "./dom.js";
 const MOST_FILES = 8;
 const MOST_BYTES = 16 * 1024 ** 2;
 const LARGEST_UPLOAD = 32 * 1024 ** 2;
-const SIGNED_OUT = "You are signed out. Sign in in another tab, then import again: the files that are left stay chosen here.";
+const SIGNED_OUT = "You are signed out. Sign in in another tab and import again: the files that are left stay chosen here.";
 const NO_ANSWER = "The server did not answer. Import again: the files that are left stay chosen here.";
+const FORGED = "The server could not tell that this page sent it. Reload the page, and choose the files again.";
+const FORBIDDEN = 403;
 
 const form = byId("import-form", HTMLFormElement);
 const input = byId("image", HTMLInputElement);
@@ -25,6 +27,8 @@ const list = byId("outcomes-list");
 /** @type {File[]} */
 let waiting = [];
 let sending = false;
+// Of all that was sent since files were chosen.
+let counts = { added: 0, known: 0, refused: 0 };
 
 /** Return the next files to send: one at least, several where they are small. */
 function nextFiles() {
@@ -33,19 +37,27 @@ function nextFiles() {
   return waiting.slice(0, end < 0 ? MOST_FILES : end);
 }
 
+/** Return what the form says of all files: where they come from, on which terms, and what for. */
+function termsOfForm() {
+  const terms = new FormData(form);
+  for (const name of ["image", "csrfmiddlewaretoken"]) terms.delete(name);
+  return [...terms.entries()];
+}
+
 /**
  * @param {File[]} files
+ * @param {[string, FormDataEntryValue][]} terms
  * @returns {Promise<Answer>}
  */
-async function post(files) {
-  const body = new FormData(form);
-  for (const name of ["image", "csrfmiddlewaretoken"]) body.delete(name);
+async function post(files, terms) {
+  const body = new FormData();
+  for (const [name, value] of terms) body.append(name, value);
   for (const file of files) body.append("image", file);
   const headers = { Accept: "application/json", "X-CSRFToken": csrfToken() };
   const answer = await fetch(form.action, { method: "POST", body, headers }).catch(() => null);
   if (!answer) return { detail: NO_ANSWER };
   if (answer.redirected) return { detail: SIGNED_OUT };
-  return answer.json().catch(() => ({ detail: NO_ANSWER }));
+  return answer.json().catch(() => ({ detail: answer.status === FORBIDDEN ? FORGED : NO_ANSWER }));
 }
 
 /**
@@ -72,24 +84,28 @@ function show(name, { picture, refused }) {
 
 function refresh() {
   button.disabled = sending;
+  input.disabled = sending;
   button.textContent = waiting.length > 0 ? `Import ${waiting.length} ${waiting.length === 1 ? "file" : "files"}` : "Import";
 }
 
 /** @param {Iterable<File>} files */
 function choose(files) {
+  if (sending) return;
   waiting = [...files];
+  counts = { added: 0, known: 0, refused: 0 };
+  list.replaceChildren();
+  summary.textContent = "";
   refresh();
 }
 
 async function send() {
   const total = waiting.length;
-  const counts = { added: 0, known: 0, refused: 0 };
+  const terms = termsOfForm();
   let problem = "";
   sending = true;
   progress.hidden = false;
   progress.max = total;
   progress.value = 0;
-  list.replaceChildren();
   summary.textContent = `Importing ${total} ${total === 1 ? "file" : "files"}…`;
   if (document.activeElement === button) summary.focus();
   refresh();
@@ -97,7 +113,7 @@ async function send() {
     const files = nextFiles();
     const tooLarge = files[0].size > LARGEST_UPLOAD;
     const detail = "The file has more than 32 MiB. Make it smaller, or divide the zip.";
-    const answer = tooLarge ? { outcomes: [{ name: files[0].name, refused: { detail } }] } : await post(files);
+    const answer = tooLarge ? { outcomes: [{ name: files[0].name, refused: { detail } }] } : await post(files, terms);
     if (!answer.outcomes) {
       problem = answer.detail ?? NO_ANSWER;
       break;
@@ -128,7 +144,7 @@ form.addEventListener("submit", (event) => {
 for (const kind of ["dragenter", "dragover"]) drop.addEventListener(kind, () => drop.classList.add("over"));
 for (const kind of ["dragleave", "drop"]) drop.addEventListener(kind, () => drop.classList.remove("over"));
 drop.addEventListener("drop", (event) => {
-  if (!sending && event.dataTransfer) choose(event.dataTransfer.files);
+  if (event.dataTransfer) choose(event.dataTransfer.files);
 });
 // A picture that misses the place would make the browser leave the page.
 for (const kind of ["dragover", "drop"]) window.addEventListener(kind, (event) => event.preventDefault());

@@ -1,11 +1,14 @@
 // Looks closer at a picture with everything drawn over it: buttons, + and −, Ctrl and the wheel (or two fingers on a
-// touchpad), dragging what is enlarged, and brightness. The pages of a case and of a picture's record use this.
+// touchpad), and brightness. What is enlarged is dragged, or moved by the arrows while a button of these has the focus.
+// The pages of a case, of the sweep and of a picture's record use this.
 
 import { byId, find } from "./dom.js";
 import { isTyping } from "./legend.js";
 
 const STEP = 1.5;
 const MOST = 12;
+// Of what is seen, for each press of an arrow.
+const MOVE = 0.2;
 
 const picture = byId("picture", SVGSVGElement);
 const tools = byId("picture-tools");
@@ -25,10 +28,8 @@ function show() {
   top = within(top, 0, height - height / scale);
   picture.setAttribute("viewBox", `${left} ${top} ${width / scale} ${height / scale}`);
   picture.classList.toggle("enlarged", scale > 1);
+  picture.style.setProperty("--scale", String(scale));
   level.textContent = `${Math.round(scale * 100)} %`;
-  for (const [action, isOver] of [["out", scale <= 1], ["fit", scale <= 1], ["in", scale >= MOST]]) {
-    find(tools, `[data-zoom=${action}]`, HTMLButtonElement).disabled = Boolean(isOver);
-  }
 }
 
 /**
@@ -50,6 +51,8 @@ function fit() {
   show();
 }
 
+/** @type {Record<string, [number, number]>} */
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 /** @type {Record<string, () => void>} */
 const ACTIONS = { in: () => zoom(STEP), out: () => zoom(1 / STEP), fit };
 
@@ -59,6 +62,14 @@ tools.addEventListener("click", (event) => {
 });
 light.addEventListener("input", () => {
   picture.style.filter = light.value === light.defaultValue ? "" : `brightness(${light.value}%)`;
+});
+tools.addEventListener("keydown", (event) => {
+  const arrow = ARROWS[event.key];
+  if (!arrow || event.target === light) return;
+  event.preventDefault();
+  left += arrow[0] * MOVE * (width / scale);
+  top += arrow[1] * MOVE * (height / scale);
+  show();
 });
 document.addEventListener("keydown", (event) => {
   if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -15,7 +15,7 @@ from contest.attacks.services import one_line
 from contest.attacks.uploads import UploadedFile
 from labeling.enums import Origin
 from labeling.models import Image
-from labeling.pictures.intake import checked_provenance, image_add, known_original
+from labeling.pictures.intake import checked_provenance, image_add, known_original, picture_put
 from picture_files.decoding import CanonicalPicture, read_dataset
 from picture_files.store_transactions import storing_files
 
@@ -47,13 +47,20 @@ def pictures_import(
 ) -> list[Imported]:
     """Take files in and return what became of each, in order; what was imported before is known and changes nothing.
 
-    All are decoded first; the new ones and the row of the audit trail that names them are then committed together.
+    All are decoded and their files put first; the rows of the new ones and the row of the audit trail that names them
+    are then committed together.
     Raises InvalidInput (`no_provenance`, `bad_provenance`).
     """
     provenance = checked_provenance(source=terms.source, licence=terms.licence, author=terms.author)
     read = [(file, _read(file, size)) for file in files]
+    for _, picture in read:
+        if isinstance(picture, CanonicalPicture):
+            picture_put(picture)
+    # In one order for all who import at once, so that no two wait for each other.
+    order = sorted(range(len(read)), key=lambda at: getattr(read[at][1], "pixels_sha256", ""))
     with storing_files():
-        found = [_add(file, picture, terms, provenance, now) for file, picture in read]
+        added = {at: _add(*read[at], terms, provenance, now) for at in order}
+        found = [added[at] for at in range(len(read))]
         if new := [each.image.public_id for each in found if each.image and each.new]:
             facts = {"origin": terms.origin.value, "source": provenance["source"], "labeled": terms.labeled}
             audit("picture.import", by=by, subject={"image": new}, now=now, private=facts)

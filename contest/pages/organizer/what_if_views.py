@@ -26,6 +26,7 @@ from common import charts
 from common.charts import ChartValue
 from common.domain_clock import domain_now
 from common.errors import WrongFields
+from common.remembered import remembered
 from common.typed import whole_number
 from common.web.page import page
 from contest.pages.organizer.policy_forms import WhatIfForm, tried_query
@@ -44,8 +45,9 @@ KINDS = {
 }
 
 
-# Of the drawing of box shares; a limit of whole percents stands between two bars.
+# Of the drawing of box shares: bars of 5 %.
 SHARE_BINS = 20
+_SHARES_SECONDS = 60
 
 
 @page(organizer_of)
@@ -75,14 +77,12 @@ def what_if(request: HttpRequest, organizer: User) -> HttpResponse:
 def _shares_content(limits: list[tuple[str, Fraction]]) -> dict[str, Any]:
     """Return the smallest boxes of the rulings in force as a drawing, with the limits as lines in it (R14)."""
     step = 100 // SHARE_BINS
-    counts = box_shares(SHARE_BINS)
-    values = [
-        ChartValue(f"{at * step} to {(at + 1) * step} %", count, short=str(at * step) if at % 2 == 0 else "")
-        for at, count in enumerate(counts)
-    ]
+    counts = remembered("box-shares", _SHARES_SECONDS, lambda: box_shares(SHARE_BINS))
+    values = [ChartValue(f"{at * step} to {(at + 1) * step} %", count) for at, count in enumerate(counts)]
     chart = charts.columns("shares", "Pictures by the smallest box, percent of the picture", values)
+    ticks = [(percent, round(percent / 100 * chart.width, 1)) for percent in range(0, 101, 10)]
     drawn = [(words, float(100 * share), round(float(share) * chart.width, 1)) for words, share in limits]
-    return {"shares": chart if any(counts) else None, "limits": drawn}
+    return {"shares": chart if any(counts) else None, "limits": drawn, "ticks": ticks}
 
 
 @page(organizer_of)

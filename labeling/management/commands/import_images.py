@@ -71,7 +71,7 @@ class Command(RecordedCommand):
         with transaction.atomic():  # each picture has a transaction of its own: this says that somebody imported them
             facts = {
                 "origin": options["origin"],
-                "from": options["path"].name,
+                "from": options["path"].resolve().name,
                 "source": options["source"],
                 **tally.counts,
             }

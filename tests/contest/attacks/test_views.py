@@ -286,7 +286,7 @@ def test_the_api_refuses_at_the_field(captain: Client) -> None:
 def test_the_api_lists_ones_own_by_pages(
     captain: Client, red: Team, blue: Team, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contest.api.attack_calls.ON_A_PAGE", 2)
+    monkeypatch.setattr("contest.api.lists.ON_A_PAGE", 2)
     attacks = [send(red, shade, now=now + timedelta(seconds=shade)) for shade in range(3)]
     send(blue, 9, now=now)
     first = captain.get(API).json()

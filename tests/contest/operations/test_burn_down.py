@@ -2,11 +2,14 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from contest.operations.burn_down import HEIGHT, WIDTH, BurnDown, burn_down
-from contest.operations.forecast import TaskerPace, answers_by_day, forecast
+from contest.operations.forecast import Task, TaskerPace, forecast, left_by_day
+from contest.operations.work_rates import answers_on_pictures_before
+from tests import factories
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -40,8 +43,8 @@ def test_the_past_adds_the_answers_that_were_given_since() -> None:
 
 
 def test_the_band_ends_at_what_the_trials_leave() -> None:
-    chart = drawn(expected=[(24.0, (5, 10, 20)), (48.0, (10, 20, 40))])
-    assert chart.left == (0, 20)
+    chart = drawn(expected=[(24.0, (10, 20, 25)), (48.0, (0, 10, 20))])
+    assert chart.left == (0, 20) and chart.figures[-1] == (NOW + 48 * HOUR, 0, 20)
     assert points(chart.expected)[-1][0] == chart.deadline_x
     band = points(chart.band)
     assert band[0] == points(chart.past)[-1] and (chart.deadline_x, 124.0) in band
@@ -68,9 +71,42 @@ def test_everything_stays_in_the_box(
     assert ys == sorted(ys), "nothing is missing more than before"
 
 
-def test_the_days_of_the_forecast_end_as_the_forecast_does() -> None:
-    pace = TaskerPace(1, tuple(tuple(1 for _ in range(24)) for _ in range(7)))
-    days = answers_by_day([pace], hours=60)
+def test_a_deadline_long_over_is_not_drawn() -> None:
+    long_ago = {"since": NOW - 30 * 24 * HOUR, "deadline": NOW - 20 * 24 * HOUR}
+    chart = burn_down(missing=1, answered={}, expected=(), now=NOW, zone="UTC", **long_ago)  # type: ignore[arg-type]
+    assert chart.deadline_x is None and drawn().deadline_x is not None
+
+
+PACE = TaskerPace(1, tuple(tuple(1 for _ in range(24)) for _ in range(7)))
+
+
+def test_what_is_left_goes_down_day_by_day_to_what_the_chance_is_of() -> None:
+    tasks = [Task(1)] * 40
+    days = left_by_day(tasks, [PACE], hours=60)
     assert [hours for hours, _ in days] == [24, 48, 60]
-    assert days[-1][1] == forecast([], [pace], hours=60).answers
-    assert [spread[1] for _, spread in days] == sorted(spread[1] for _, spread in days)
+    middle = [spread[1] for _, spread in days]
+    assert middle == sorted(middle, reverse=True) and middle[0] > 0 == days[-1][1][2]
+    assert forecast(tasks, [PACE], hours=60).of_all(range(40)) > 0.9, "which is what nine trials of ten say"
+
+
+@pytest.mark.parametrize(
+    ("tasks", "lost", "least", "why"),
+    [
+        ([Task(2)] * 5, 0.0, 5, "one of two answers each can come of the one tasker there is"),
+        ([Task(1, frozenset({1}))], 0.0, 1, "a picture that all have seen is never finished"),
+        ([Task(1)] * 50, 0.4, 1, "what is voided is asked for again"),
+        ([], 0.0, None, "nothing to draw"),
+    ],
+)
+def test_what_nobody_can_give_stays_missing(tasks: list[Task], lost: float, least: int | None, why: str) -> None:
+    days = left_by_day(tasks, [PACE], hours=48, lost=lost)
+    assert days[-1][1][2] >= least if least is not None else days == [], why
+
+
+@pytest.mark.django_db
+def test_the_past_of_a_week_has_no_answers_on_later_pictures() -> None:
+    tara, week_end = factories.tasker("tara"), NOW - 24 * HOUR
+    for received in (week_end - HOUR, week_end + HOUR):
+        panel = factories.panel(factories.image(received_at=received))
+        factories.response(tara, panel, now=NOW - 2 * HOUR)
+    assert answers_on_pictures_before(week_end, NOW).total() == 1

@@ -143,7 +143,7 @@ def test_photographs_come_in_once_with_their_terms(client: Client, now: datetime
 def test_the_pictures_of_a_zip_come_in_and_may_stay_out_of_the_queue(client: Client) -> None:
     packed = zipped(("birds/a.png", photograph(3)), ("birds/b.png", photograph(4)), ("birds/b2.png", photograph(4)))
     client.post(IMPORT, {**TERMS, "labeled": "", "origin": "gold", "image": [upload(packed, "birds.zip")]})
-    rows = Image.objects.order_by("pk").values_list("source_id", "origin", "label_from")
+    rows = Image.objects.order_by("source_id").values_list("source_id", "origin", "label_from")
     assert list(rows) == [("birds/a.png", "gold", None), ("birds/b.png", "gold", None)], "the same pixels are one"
 
 

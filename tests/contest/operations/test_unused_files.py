@@ -85,7 +85,7 @@ def test_every_column_that_may_name_a_file_is_known() -> None:
 
 # Who puts a file into the store; each within `storing_files`, until the row is committed.
 PUTTERS = {
-    "labeling/pictures/intake.py::_put",  # image_add
+    "labeling/pictures/intake.py::picture_put",  # image_add
     "scoring/trials/private_set.py::private_picture_add",
     "scoring/trials/submitted_files.py::put_files",  # before the transaction, and once more in it
     "contest/record/rebuild/pictures.py::_image",  # rebuild
