@@ -26,6 +26,7 @@ const list = byId("outcomes-list");
 
 /** @type {File[]} */
 let waiting = [];
+let chosen = 0;
 let sending = false;
 // Of all that was sent since files were chosen.
 let counts = { added: 0, known: 0, refused: 0 };
@@ -92,6 +93,7 @@ function refresh() {
 function choose(files) {
   if (sending) return;
   waiting = [...files];
+  chosen = waiting.length;
   counts = { added: 0, known: 0, refused: 0 };
   list.replaceChildren();
   summary.textContent = "";
@@ -99,14 +101,14 @@ function choose(files) {
 }
 
 async function send() {
-  const total = waiting.length;
+  const total = chosen;
   const terms = termsOfForm();
   let problem = "";
   sending = true;
   progress.hidden = false;
   progress.max = total;
-  progress.value = 0;
-  summary.textContent = `Importing ${total} ${total === 1 ? "file" : "files"}…`;
+  progress.value = total - waiting.length;
+  summary.textContent = `Importing ${waiting.length} ${waiting.length === 1 ? "file" : "files"}…`;
   if (document.activeElement === button) summary.focus();
   refresh();
   while (waiting.length > 0 && !problem) {

@@ -352,7 +352,7 @@ def test_an_import_goes_on_where_the_connection_broke(red: Team, visit: Callable
     push(page, "Import 10 files")
     shows(page, {"#summary": "The server did not answer."})
     push(page, "Import 2 files")
-    shows(page, {"#summary": "2 of 2 files: 2 added"})
+    shows(page, {"#summary": "10 of 10 files: 10 added"})
     choose(page, {"0.png": files["0.png"]})
     UserSession.objects.all().delete()
     push(page, "Import 1 file")
