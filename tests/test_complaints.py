@@ -94,7 +94,7 @@ COMPLAINTS = {
     ),
     "after a pause the answer is refused": (
         "test_a_late_answer_counts_while_a_place_is_free",
-        "test_a_surplus_answer_is_kept_and_the_tasker_told",
+        "test_a_surplus_answer_is_kept_and_its_tasker_notified",
     ),
 }
 

@@ -166,6 +166,11 @@ def test_machines_get_the_schema_in_both_forms_and_people_a_page_with_every_call
     assert client.get("/api/schema/").content.startswith(b"openapi: 3")
     page = client.get("/api/docs/").content.decode().replace("<wbr>", "")
     # Nothing stays made up from a type alone where a reader would copy it.
+    assert (
+        "In the address" in page
+        and "attack | dataset" in page
+        and "<br>" not in page.partition('id="image_list"')[2][:900]
+    )
     told = ["tasker1", "definitely_yes | unsure_yes | unsure_no | definitely_no", "Retry-After"]
     assert not [words for words in (*told, *(f"{method} {path}" for method, path in CALLS)) if words not in page]
 

@@ -18,6 +18,7 @@ from common.web.page import page
 Schema = Mapping[str, Any]
 _PAIR = re.compile(r"\[\s+(-?[\d.]+),\s+(-?[\d.]+)\s+\]")
 _CLIENT = Path(__file__).with_name("unanimous_client.py")
+_ONE_BREAK = re.compile(r"(?<!\n)\n(?!\n)")
 _METHODS = ("get", "post", "put", "patch", "delete")
 _BY_FORMAT = {
     "uuid": "3f1c9a52-7d0e-4f5b-9a37-0c6f3f1d2b84",
@@ -51,7 +52,9 @@ def _call(schema: Schema, path: str, method: str, operation: Schema) -> dict[str
         "method": method.upper(),
         "path": path,
         "summary": operation["summary"],
-        "description": operation.get("description", ""),
+        # The lines of a docstring are one paragraph, up to an empty one.
+        "description": _ONE_BREAK.sub(" ", operation.get("description", "")),
+        "query": [_parameter(each) for each in operation.get("parameters", ()) if each["in"] == "query"],
         # An empty requirement among the alternatives means that nobody has to be signed in.
         "signed_in": bool(operation.get("security")) and {} not in operation["security"],
         # A form with files has the same fields, and no example that could be written as JSON.
@@ -60,6 +63,14 @@ def _call(schema: Schema, path: str, method: str, operation: Schema) -> dict[str
         "answers": list(_without_repeats([answer for answer in answers if answer["status"] < "4"])),
         "errors": [answer for answer in answers if answer["status"] >= "4"],
     }
+
+
+def _parameter(parameter: Schema) -> dict[str, Any]:
+    """Return a parameter of the address as a field of the page."""
+    shape: Schema = parameter["schema"]
+    kind = " | ".join(shape["enum"]) if "enum" in shape else {"integer": "whole number"}.get(shape["type"], "text")
+    note = parameter.get("description", "")
+    return {"name": parameter["name"], "kind": kind, "required": parameter.get("required", False), "note": note}
 
 
 def _without_repeats(answers: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:

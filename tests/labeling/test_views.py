@@ -262,7 +262,7 @@ def test_somebody_elses_assignment_is_not_there(signed_in: Any, tara: Tasker, ot
     assert not Response.objects.exists()
 
 
-def test_a_surplus_answer_is_kept_and_the_tasker_told(signed_in: Any, tara: Tasker, panel: Panel) -> None:
+def test_a_surplus_answer_is_kept_and_its_tasker_notified(signed_in: Any, tara: Tasker, panel: Panel) -> None:
     client = signed_in(tara)
     hidden = open_form(client)
     Assignment.objects.update(state=AssignmentState.EXPIRED)

@@ -112,7 +112,7 @@ def test_the_list_draws_speed_against_agreement_and_each_day(
     tara: Tasker, otto: Tasker, uma: Tasker, organizer: Client
 ) -> None:
     address = "/organizer/taskers/"
-    assert 'class="plot"' not in organizer.get(address).content.decode(), "nothing to draw yet"
+    assert 'class="chart plot"' not in organizer.get(address).content.decode(), "nothing to draw yet"
     full_panel([tara, otto, uma], [BICYCLE, BIRD, BIRD], now=timezone.now())
     cache.clear()
     page = organizer.get(address)
