@@ -109,7 +109,7 @@ ELSE: "list[tuple[str, StrOrPromise]]" = [("home", _("Home"))]
 
 
 class MenuLink(NamedTuple):
-    """One entry of the header: its address, its words, and whether the reader is there or, for `page`, on it."""
+    """One entry of the header: its address and words, and whether the reader is on it (`page`) or in its group."""
 
     url: str
     words: "StrOrPromise"

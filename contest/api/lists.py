@@ -1,4 +1,4 @@
-"""The pages of lists as the API answers them: every list has the same envelope."""
+"""The pages of lists as the API answers them: all that come in pages have the same envelope."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
