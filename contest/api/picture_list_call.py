@@ -66,7 +66,9 @@ class ImagesCall(APIView):
         parameters=[
             OpenApiParameter("week", str, required=True, description="The week that they were received in."),
             OpenApiParameter("origin", str, enum=_ORIGINS, description="Only pictures of this origin."),
-            OpenApiParameter("verdict", str, enum=_VERDICTS, description="Only pictures whose ruling in force has this verdict."),
+            OpenApiParameter(
+                "verdict", str, enum=_VERDICTS, description="Only pictures whose ruling in force has this verdict."
+            ),
             OpenApiParameter("page", int, description="From 1 on; 50 pictures each."),
         ],
         responses={200: ImagesOut, (400, "application/json"): ErrorOut, (403, "application/json"): ErrorOut},
