@@ -40,6 +40,12 @@ from tests.scoring.trials import cast
 pytestmark = pytest.mark.django_db
 
 
+def _is_quiet(rounds: SweepRounds) -> bool:
+    """Whether no round is due. PostgreSQL's mark also changes with commits of tests beside this one, which use another
+    database of the same server: not between each two of a hundred looks."""
+    return any(not rounds.is_due() for _ in range(100))
+
+
 def _write_elsewhere() -> None:
     at_once(lambda: Group.objects.create(name=str(uuid4())))
 
@@ -51,7 +57,7 @@ def test_sweeps_run_after_changes_work_failures_and_fifteen_seconds() -> None:
     rounds = SweepRounds(lambda: seconds[0])
     assert rounds.is_due(), "the first round, whatever happened before"
     rounds.ended(again=False)
-    assert not rounds.is_due(), "nothing was written"
+    assert _is_quiet(rounds), "nothing was written"
 
     _write_elsewhere()
     assert rounds.is_due(), "somebody wrote"
@@ -61,7 +67,7 @@ def test_sweeps_run_after_changes_work_failures_and_fifteen_seconds() -> None:
     rounds.ended(again=True)
     assert rounds.is_due(), "the round itself did something or failed: there may be more"
     rounds.ended(again=False)
-    assert not rounds.is_due(), "that round found nothing"
+    assert _is_quiet(rounds), "that round found nothing"
 
     seconds[0] += MOST_SECONDS_BETWEEN_ROUNDS
     assert rounds.is_due(), "leases and weeks end without anybody writing"
