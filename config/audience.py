@@ -20,7 +20,7 @@ from common.errors import NotAllowed
 _WORK = {"home", "label", "instructions", "instructions-news", "picture", "paused", "questions", "learn", "lesson"}
 _WORK |= {"qualification", "qualification-picture", "qualification-marks", "qualification-try"}
 _WORK |= {"my-work", "my-download", "my-checks", "my-answer", "signing-keys"}
-_CALLS = {f"assignment-{name}" for name in ("next", "heartbeat", "release", "response")}
+_CALLS = {f"assignment-{name}" for name in ("next", "draft", "heartbeat", "release", "response")}
 _CALLS |= {f"qualification-{name}" for name in ("next", "heartbeat", "release", "response")}
 _CALLS |= {"token", "me", "preferences", "notices", "notice-seen", "question-ask", "api-policies"}
 _ACCOUNT = {"sign-in", "sign-out", "language", "join", "password-reset", "password-reset-confirm", "account"}

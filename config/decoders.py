@@ -148,6 +148,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "contest/releases/announcements.py:address_from_link",
         "contest/teams/registration.py:address_of_link",
     ),
+    "a draft that the JSON parser has read and this server wrote": ("labeling/pages/assignment_calls.py:draft_json",),
     "an outline that read_outline has checked and the database keeps": (
         "labeling/learning/drawing.py:tie_break_for",
         "labeling/learning/wording.py:box_share",

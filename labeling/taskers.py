@@ -11,7 +11,7 @@ from accounts.roles import role_conflict
 from common.audit.trail import Subject
 from labeling.enums import TaskerState
 from labeling.leases import leases_release
-from labeling.models import Tasker
+from labeling.models import Draft, Tasker
 
 
 def tasker_register(*, user: User, state: TaskerState, now: datetime, rng: Random) -> Tasker:
@@ -30,7 +30,7 @@ def invited_join(*, user: User, language: str, now: datetime, rng: Random, **_: 
 
 
 def tasker_leave(*, user: User, now: datetime, **_: Any) -> Subject | None:
-    """Give back what a tasker holds, and part the person from the public ID. Answers `account_leaving`.
+    """Give back what a tasker holds, remove their drafts, and part person and public ID. Answers `account_leaving`.
 
     Returns the public ID as the audit trail names it, None for an account that does not label.
     """
@@ -39,6 +39,7 @@ def tasker_leave(*, user: User, now: datetime, **_: Any) -> Subject | None:
     if tasker is None:
         return None
     leases_release(tasker=tasker, now=now)
+    Draft.objects.filter(assignment__tasker=tasker).delete()
     Tasker.objects.filter(pk=tasker.pk).update(
         user=None, left_at=now, language="", time_zone="", preferences={}, passed={}, passed_at=None
     )

@@ -115,7 +115,8 @@ ANSWERS = {
     (302, 405, 405, 405, 405, 405, 405): "/account/sessions/end/ /account/settings/ /account/tokens/revoke/",
     (405, 405, 405, 405, 405, 405, 405): "/api/v1/token/ /language/ /sign-out/",
     (401, 405, 405, 405, 405, 405, 405): f"""
-        /api/v1/assignments/{_ID}/heartbeat/ /api/v1/assignments/{_ID}/release/ /api/v1/assignments/{_ID}/response/
+        /api/v1/assignments/{_ID}/draft/ /api/v1/assignments/{_ID}/heartbeat/
+        /api/v1/assignments/{_ID}/release/ /api/v1/assignments/{_ID}/response/
         /api/v1/assignments/next/ /api/v1/notices/{_ID}/seen/ /api/v1/qualification/{_ID}/heartbeat/
         /api/v1/qualification/{_ID}/release/ /api/v1/qualification/{_ID}/response/ /api/v1/qualification/next/
         /api/v1/questions/

@@ -57,6 +57,7 @@ CALLS = [
     ("DELETE", "/api/v1/token/"),
     ("GET", "/api/v1/me/"),
     ("POST", "/api/v1/assignments/next/"),
+    ("POST", "/api/v1/assignments/{assignment_id}/draft/"),
     ("POST", "/api/v1/assignments/{assignment_id}/heartbeat/"),
     ("POST", "/api/v1/assignments/{assignment_id}/release/"),
     ("POST", "/api/v1/assignments/{assignment_id}/response/"),
@@ -352,7 +353,7 @@ def held(tara: Tasker) -> Assignment:
 def test_a_body_that_no_call_can_use_is_refused_to_strangers_and_taskers(
     body: str | bytes, tara: Tasker, held: Assignment, signed_in: Any
 ) -> None:
-    of_a_lease = (f"{held.public_id}/{call}" for call in ("heartbeat", "release", "response"))
+    of_a_lease = (f"{held.public_id}/{call}" for call in ("draft", "heartbeat", "release", "response"))
     calls = [(signed_in(tara), f"assignments/{call}") for call in ("next", *of_a_lease)]
     for client, call in ((Client(), "token"), *calls):
         answer = client.post(f"/api/v1/{call}/", body, content_type="application/json")
@@ -366,6 +367,11 @@ def test_a_body_that_no_call_can_use_is_refused_to_strangers_and_taskers(
         ("assignments/next/", [], None, "no object"),
         ("assignments/next/", {"holding": ["x"]}, "holding", "no ids"),
         ("assignments/{id}/release/", {"problem": 7}, "problem", "no words"),
+        ("assignments/{id}/draft/", {"form": {}}, "revision", "no number"),
+        ("assignments/{id}/draft/", {"revision": True, "form": {}}, "revision", "no whole number"),
+        ("assignments/{id}/draft/", {"revision": 2**31, "form": {}}, "revision", "more than the database holds"),
+        ("assignments/{id}/draft/", {"revision": 1, "form": []}, "form", "no object"),
+        ("assignments/{id}/draft/", {"revision": 1, "form": {}}, "lease_token", "no token"),
         ("qualification/next/", {"holding": "x"}, "holding", "no list"),
     ],
 )

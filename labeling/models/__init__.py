@@ -17,10 +17,11 @@ from labeling.models.monitoring import (
     VoidedResponse,
     Voiding,
 )
-from labeling.models.panels import Assignment, Image, Panel, PanelPlace, Response, Tasker
+from labeling.models.panels import Assignment, Draft, Image, Panel, PanelPlace, Response, Tasker
 
 __all__ = [
     "Assignment",
+    "Draft",
     "GoldMark",
     "Image",
     "InstructionVersion",

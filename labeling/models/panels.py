@@ -244,6 +244,22 @@ class Assignment(models.Model):
         return str(self.public_id)
 
 
+class Draft(models.Model):
+    """What a tasker has filled in and not submitted, so that they can go on with it in another browser.
+
+    `form` is the JSON object that the page keeps, and says nothing to the server. A draft of a picture that is answered
+    is removed some time later, and so is one that nobody has changed for days.
+    """
+
+    assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT)
+    revision = models.PositiveIntegerField()
+    form = models.TextField()
+    saved_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"draft {self.revision} of {self.assignment_id}"
+
+
 class Response(models.Model):
     """What one tasker said of one image. Append-only. Without a place it is surplus: kept, not counted (R8).
 

@@ -1,5 +1,6 @@
 """API calls of labeling: claim, heartbeat, release, submit."""
 
+import json
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from random import SystemRandom
@@ -22,11 +23,15 @@ from labeling import leases
 from labeling.access import labeling_tasker, tasker_of
 from labeling.answers import FIELDS
 from labeling.enums import ReportKind
-from labeling.models import Assignment
+from labeling.models import Assignment, Draft
+from labeling.my_work.drafts import draft_keep, draft_of
 from labeling.notices import iso
 from labeling.pages.shapes import (
+    MOST_REVISION,
     AnsweredOut,
     AssignmentOut,
+    DraftIn,
+    DraftOut,
     ErrorOut,
     LeaseIn,
     LeaseOut,
@@ -64,6 +69,17 @@ def assignment_json(assignment: Assignment) -> dict[str, Any]:
         "outline_gate": _outline_gate(assignment),
         "instructions": assignment.instructions,
     }
+
+
+def claimed_json(assignment: Assignment, *, now: datetime) -> dict[str, Any]:
+    """Return an assignment claimed at `now`, with the draft that is kept of it."""
+    draft = draft_of(assignment, now=now)
+    return assignment_json(assignment) | ({"draft": draft_json(draft)} if draft else {})
+
+
+def draft_json(draft: Draft) -> dict[str, Any]:
+    """Return a draft with what was filled in."""
+    return {"revision": draft.revision, "saved_at": iso(draft.saved_at), "form": json.loads(draft.form)}
 
 
 def _outline_gate(assignment: Assignment) -> OutlineGate:
@@ -136,6 +152,19 @@ def _kind(data: Mapping[str, Any]) -> ReportKind | None:
     return ReportKind(data["kind"])
 
 
+def _revision(data: Mapping[str, Any]) -> int:
+    value = data.get("revision")
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_REVISION:
+        return value
+    raise InvalidInput(_("Send revision as a whole number from 0 on."), "invalid", field="revision")
+
+
+def _form(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    if isinstance(form := data.get("form"), Mapping):
+        return form
+    raise InvalidInput(_("Send form as an object."), "invalid", field="form")
+
+
 def _claim(user: Any, holding: Collection[UUID], *, now: datetime) -> Assignment | leases.NothingLeft:
     tasker, policy = labeling_tasker(user, now=now), policy_in_force(now).policy
     return leases.assignment_next(tasker=tasker, holding=holding, policy=policy, now=now, rng=_random)
@@ -149,7 +178,7 @@ def _next_json(user: Any, holding: Collection[UUID], *, now: datetime) -> dict[s
         return {"next": None, "next_error": error_body(error)}
     if isinstance(found, leases.NothingLeft):
         return {"next": None, "retry_after": RETRY_AFTER_SECONDS if found.held else None}
-    return {"next": assignment_json(found)}
+    return {"next": claimed_json(found, now=now)}
 
 
 def _headers_of(nothing: leases.NothingLeft) -> dict[str, str]:
@@ -185,10 +214,47 @@ class AssignmentNext(DirectView):
 
     def answer(self, user: Any, data: Any) -> Response:  # type: ignore[override]
         """Return the picture, or nothing."""
-        found = _claim(user, _holding(_body(data, frozenset({"holding"}))), now=domain_now())
+        now = domain_now()
+        found = _claim(user, _holding(_body(data, frozenset({"holding"}))), now=now)
         if isinstance(found, leases.NothingLeft):
             return Response(status=status.HTTP_204_NO_CONTENT, headers=_headers_of(found))
-        return Response(assignment_json(found))
+        return Response(claimed_json(found, now=now))
+
+
+class AssignmentDraft(APIView):
+    """What is filled in of a form that is not submitted yet."""
+
+    @extend_schema(
+        operation_id="assignment_draft",
+        summary="Keep a draft",
+        request=DraftIn,
+        responses={
+            200: DraftOut,
+            204: OpenApiResponse(description="No draft is kept: revision 0 was sent, and none was kept before."),
+            (400, "application/json"): ErrorOut,
+            (404, "application/json"): ErrorOut,
+            (409, "application/json"): ErrorOut,
+        },
+    )
+    def post(self, request: Request, assignment_id: UUID) -> Response:
+        """Keep it, so that the tasker can go on in another browser. Where a newer one is kept, that one comes back."""
+        tasker = tasker_of(request.user)
+        data = _body(request.data, frozenset({"lease_token", "revision", "form"}))
+        revision, form = _revision(data), _form(data)
+        draft = draft_keep(
+            tasker=tasker,
+            assignment_id=assignment_id,
+            lease_token=_lease_token(data),
+            revision=revision,
+            form=form,
+            now=domain_now(),
+        )
+        if draft is None:
+            return Response(status=status.HTTP_204_NO_CONTENT)
+        kept = draft_json(draft)
+        if (kept["revision"], kept["form"]) == (revision, form):
+            del kept["form"]
+        return Response(kept)
 
 
 @limit_body(SMALL_BYTES)

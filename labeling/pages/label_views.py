@@ -1,5 +1,6 @@
 """The labeling page and the instructions."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from random import SystemRandom
 from typing import Any
@@ -28,7 +29,7 @@ from labeling.enums import ReportKind
 from labeling.instructions import news_json, news_since
 from labeling.models import Assignment, Tasker
 from labeling.notices import notice_mark_seen
-from labeling.pages.assignment_calls import RETRY_AFTER_SECONDS, assignment_json
+from labeling.pages.assignment_calls import RETRY_AFTER_SECONDS, assignment_json, claimed_json
 from labeling.pages.label_form import instructions_context, label_context, labeling_desk
 from labeling.pages.plain_form import assignment_id_of, read_plain_form
 from labeling.questions.services import report_create
@@ -87,14 +88,14 @@ def _show_next(request: HttpRequest, tasker: Tasker, *, now: datetime) -> HttpRe
     if isinstance(found, leases.NothingLeft):
         wait = RETRY_AFTER_SECONDS if found.held else LOOK_AGAIN_SECONDS
         return _page(request, tasker, None, now=now, held=found.held, retry_after=wait)
-    return _page(request, tasker, found, now=now)
+    return _page(request, tasker, claimed_json(found, now=now), now=now)
 
 
 def _page(
-    request: HttpRequest, tasker: Tasker, assignment: Assignment | None, *, now: datetime, **shown: Any
+    request: HttpRequest, tasker: Tasker, assignment: Mapping[str, Any] | None, *, now: datetime, **shown: Any
 ) -> HttpResponse:
     context = label_context(
-        assignment_json(assignment) if assignment else None,
+        assignment,
         desk=labeling_desk(),
         tasker=tasker,
         policy=policy_in_force(now).policy,
@@ -143,7 +144,7 @@ def _refused(
     return _page(
         request,
         tasker,
-        assignment,
+        assignment_json(assignment),
         now=now,
         values=request.POST.dict(),
         errors=_errors_of(error),

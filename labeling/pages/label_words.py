@@ -88,8 +88,11 @@ def _outlining() -> dict[str, Words]:
 def _keeping() -> dict[str, Words]:
     return {
         "saved": _("Saved on this device {time}"),
+        "savedOnServer": _("Saved {time}"),
         "notKept": _("Not kept on this device: its storage is full or closed."),
-        "changedElsewhere": _("This picture was changed in another window. What was kept there is shown."),
+        "changedElsewhere": _(
+            "This picture was changed in another window. That draft is shown; undo brings yours back."
+        ),
         "answeredElsewhere": _("You answered that picture in another window. This is the next one."),
         "leaveOpen": _forms(
             lambda many: ngettext(

@@ -10,6 +10,7 @@ from labeling.enums import Answer, ReportKind, TieBreak
 from policy.enums import OutlineGate
 
 _LEASE_TOKEN = "9f2c41d07be84a6f8f3f0f1a5e6d7c8b"
+MOST_REVISION = 2**31 - 1
 
 
 def _example(**values: Any) -> Callable[[type], type]:
@@ -28,6 +29,27 @@ class PictureOut(serializers.Serializer[Any]):
     url = serializers.CharField()
     width = serializers.IntegerField()
     height = serializers.IntegerField()
+
+
+_FORM = {"answers": {"contains_bird": "definitely_yes"}}
+
+
+@_example(lease_token=_LEASE_TOKEN, revision=7, form=_FORM)
+class DraftIn(serializers.Serializer[Any]):
+    """What is filled in so far. `revision` grows with every change; with 0 nothing is kept."""
+
+    lease_token = serializers.CharField(max_length=64)
+    revision = serializers.IntegerField(min_value=0, max_value=MOST_REVISION)
+    form = serializers.DictField(help_text="Any object. It comes back as it is.")
+
+
+@_example(revision=7, saved_at="2026-11-20T23:41:12Z")
+class DraftOut(serializers.Serializer[Any]):
+    """The draft that is kept. `form` is there where it is not the one just sent."""
+
+    revision = serializers.IntegerField()
+    saved_at = serializers.DateTimeField()
+    form = serializers.DictField(required=False)
 
 
 @_example(
@@ -53,6 +75,7 @@ class AssignmentOut(serializers.Serializer[Any]):
         choices=list(OutlineGate), help_text="Which answers to questions 1 and 2 make the outline and question 4 asked."
     )
     instructions = serializers.IntegerField(help_text="The version of the instructions to answer under.")
+    draft = DraftOut(required=False, help_text="What was filled in before, in this browser or another one.")
 
 
 @_example(lease_token=_LEASE_TOKEN)

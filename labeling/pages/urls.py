@@ -38,6 +38,11 @@ urlpatterns = [
 api_urlpatterns = [
     path("assignments/next/", assignment_calls.AssignmentNext.as_view(), name="assignment-next"),
     path(
+        "assignments/<uuid:assignment_id>/draft/",
+        assignment_calls.AssignmentDraft.as_view(),
+        name="assignment-draft",
+    ),
+    path(
         "assignments/<uuid:assignment_id>/heartbeat/",
         assignment_calls.AssignmentHeartbeat.as_view(),
         name="assignment-heartbeat",

@@ -9,7 +9,8 @@ import { Answers } from "./label_answers.js";
 import { Refusal, Unreachable } from "./label_api.js";
 import { Bar } from "./label_bar.js";
 import * as dialogs from "./label_dialogs.js";
-import { Device } from "./label_drafts.js";
+import { DraftKeeper, newestDraft } from "./label_draft_keeper.js";
+import { Device, Windows } from "./label_drafts.js";
 import { EmptyScreen } from "./label_empty.js";
 import { Keys, OF_EDITOR } from "./label_keys.js";
 import { Leases } from "./label_leases.js";
@@ -19,10 +20,8 @@ import { Pictures } from "./label_pictures.js";
 import { Sheet } from "./label_sheet.js";
 import { Use } from "./label_use.js";
 import { counted, data, fill, words } from "./label_words.js";
-import { Windows } from "./label_windows.js";
 
-/** @import { Draft } from "./label_drafts.js" */
-/** @import { WindowNews } from "./label_windows.js" */
+/** @import { Draft, WindowNews } from "./label_drafts.js" */
 /** @import { Assignment } from "./label_words.js" */
 
 const AHEAD = 2;
@@ -43,10 +42,23 @@ class Page {
   });
   #pictures = new Pictures(data.api, {
     most: data.ahead ? AHEAD : 0,
-    draftOf: (id) => this.#device.draftOf(id),
+    draftOf: (assignment) => newestDraft(this.#device, assignment),
     onAhead: ({ instructions }) => this.#news.fetch(instructions),
     onStopped: () => this.#news.fetchNotices(),
   });
+  #drafts = new DraftKeeper(
+    {
+      bar: this.#bar,
+      device: this.#device,
+      pictures: this.#pictures,
+      sheet: this.#sheet,
+      windows: this.#windows,
+    },
+    {
+      isOnScreen: (id) => this.#isOnScreen(id),
+      answeredElsewhere: (id) => this.#answeredElsewhere(id),
+    },
+  );
   #leases = new Leases(this.#pictures, this.#bar);
   #answers = new Answers(
     {
@@ -59,7 +71,7 @@ class Page {
     },
     {
       isOpen: () => this.#open,
-      revision: () => this.#revision,
+      revision: () => this.#drafts.revision,
       close: () => this.#close(),
       show: (assignment, draft) => {
         this.#paint.drop();
@@ -76,7 +88,6 @@ class Page {
     breakMinutes: data.breakMinutes,
   });
   #open = false; // whether the picture on screen can be answered
-  #revision = 0; // of the draft on screen
   #complained = false; // whether the status says that something is missing
   #advancing = false;
   #renewed = false; // whether the picture on screen got a fresh address once
@@ -146,6 +157,7 @@ class Page {
     this.#actions.listen();
     this.#windows.listen((news) => this.#hear(news));
     this.#answers.listen();
+    this.#drafts.listen();
     addEventListener("beforeunload", (event) => this.#device.mayLose && event.preventDefault());
   }
 
@@ -157,7 +169,7 @@ class Page {
     if (!assignment) return this.#empty.lookAgainIn(data.retryAfter);
     // Answered before a reload, and not confirmed: what comes next follows from what the server says.
     if (waiting.includes(assignment.id)) return this.#sheet.freeze(true);
-    const draft = await this.#device.draftOf(assignment.id);
+    const draft = await newestDraft(this.#device, assignment);
     this.#pictures.current = assignment;
     // The first form may come back from a plain POST with what was filled in.
     return this.#show(assignment, draft ?? { revision: 0, form: this.#sheet.filledIn });
@@ -174,11 +186,10 @@ class Page {
     this.#empty.hide();
     this.#renewed = false;
     this.#leases.forgetTroubles();
-    this.#revision = draft?.revision ?? 0;
     this.#sheet.freeze(false);
     this.#sheet.show(assignment, draft?.form);
     this.#open = true;
-    this.#bar.showSaved(draft?.savedAt ? { savedAt: new Date(draft.savedAt) } : undefined);
+    this.#drafts.begin(draft);
     this.#bar.show(text);
     this.#showNews(assignment);
     this.#pictures.fill();
@@ -217,39 +228,7 @@ class Page {
     // What was missing may not be missing now: the line beside Submit says it.
     if (this.#complained) this.#bar.show("");
     this.#complained = false;
-    return this.#keep();
-  }
-
-  /** Put down what is filled in, at once and after every stroke. */
-  async #keep() {
-    const { current } = this.#pictures;
-    if (!this.#open || !current) return;
-    const { id } = current;
-    const revision = (this.#revision += 1);
-    const kept = await this.#device.keep(id, revision, this.#sheet.draft);
-    if (!this.#isOnScreen(id)) return;
-    if (kept.submitted) {
-      this.#answeredElsewhere(id);
-    } else if (kept.newer) {
-      await this.#adopt(id, words.changedElsewhere);
-    } else {
-      this.#bar.showSaved(kept);
-      this.#windows.send({ drafted: id, revision });
-    }
-  }
-
-  /**
-   * Show what another window has made of the picture on screen.
-   * @param {string} id
-   * @param {string} text
-   */
-  async #adopt(id, text = "") {
-    const draft = await this.#device.draftOf(id);
-    if (!draft || !this.#isOnScreen(id)) return;
-    this.#revision = draft.revision;
-    this.#sheet.fill(draft.form);
-    this.#bar.showSaved({ savedAt: new Date(draft.savedAt) });
-    this.#bar.show(text);
+    return this.#drafts.keep();
   }
 
   /** @param {KeyboardEvent} event */
@@ -366,8 +345,7 @@ class Page {
 
   /** @param {WindowNews} news */
   #hear({ drafted, revision = 0, queued, settled }) {
-    if (drafted && this.#isOnScreen(drafted) && revision > this.#revision) this.#adopt(drafted);
-    else if (drafted) this.#pictures.refresh(drafted);
+    if (drafted) this.#drafts.hear(drafted, revision);
     if (queued) {
       this.#pictures.submitted(queued);
       this.#answeredElsewhere(queued);

@@ -5,12 +5,11 @@ import { data, fill, receiptWords, words } from "./label_words.js";
 
 /** @import { Refusal } from "./label_api.js" */
 /** @import { Bar } from "./label_bar.js" */
-/** @import { Device, Draft, QueuedAnswer, Receipt, SubmittedAnswer } from "./label_drafts.js" */
+/** @import { Device, Draft, QueuedAnswer, Receipt, SubmittedAnswer, Windows } from "./label_drafts.js" */
 /** @import { EmptyScreen } from "./label_empty.js" */
 /** @import { WaitsFor } from "./label_outbox.js" */
 /** @import { Pictures } from "./label_pictures.js" */
 /** @import { Sheet } from "./label_sheet.js" */
-/** @import { Windows } from "./label_windows.js" */
 /** @import { Assignment } from "./label_words.js" */
 /**
  * @typedef {object} AnswerParts

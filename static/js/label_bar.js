@@ -4,7 +4,12 @@ import { byId, copyOfTemplate, find, findAll } from "./dom.js";
 import { clock, counted, fill, put, words } from "./label_words.js";
 import { WAITS_FOR } from "./label_outbox.js";
 
-/** @typedef {{savedAt?: Date, unkept?: boolean}} Saved when the draft was saved; `unkept` where this device keeps nothing */
+/**
+ * @typedef {object} Saved
+ * @property {Date} [savedAt] when the draft was saved
+ * @property {boolean} [onServer] whether the server has it
+ * @property {boolean} [unkept] whether this device keeps nothing
+ */
 
 export class Bar {
   #messages = byId("messages");
@@ -26,9 +31,11 @@ export class Bar {
    * When the draft was saved; nothing when there is nothing to keep yet.
    * @param {Saved} saved
    */
-  showSaved({ savedAt, unkept } = {}) {
-    byId("saved").textContent = unkept ? words.notKept : savedAt ? fill(words.saved, { time: clock(savedAt) }) : "";
-    byId("saved").classList.toggle("is-wrong", Boolean(unkept));
+  showSaved({ savedAt, onServer, unkept } = {}) {
+    const saved = onServer ? words.savedOnServer : words.saved;
+    const text = savedAt ? fill(saved, { time: clock(savedAt) }) : "";
+    byId("saved").textContent = unkept && !onServer ? words.notKept : text;
+    byId("saved").classList.toggle("is-wrong", Boolean(unkept && !onServer));
   }
 
   /**

@@ -6,16 +6,18 @@
 
 /** @import { Line } from "./geometry_plane.js" */
 /** @import { Drawing } from "./outline_drawing.js" */
+/** @import { Steps } from "./outline_steps.js" */
 /** @import { Assignment, Question, Statement } from "./label_words.js" */
 /** @typedef {Partial<Record<Question, string | null>>} Answers to questions 1 and 2 */
 /** @typedef {Partial<Record<Statement, boolean | null>>} Statements of question 4 */
-/** @typedef {{drawing: Drawing, statements: Statements, cannotOutline: boolean}} ClassWork the answers about a class */
+/** @typedef {{drawing: Drawing, steps?: Steps, statements: Statements, cannotOutline: boolean}} ClassWork of one class */
 /**
  * @typedef {object} Form what is filled in, to be kept and filled in again
  * @property {Answers} [answers]
  * @property {Statements} [statements]
  * @property {boolean} [cannotOutline]
  * @property {Drawing} [drawing]
+ * @property {Steps} [steps] of the drawing's history
  * @property {string | null} [askedLast] the class that the drawing belongs to
  * @property {Record<string, ClassWork>} [kept] by class, for when an answer changes back
  * @property {number} [seconds] of work
@@ -36,6 +38,13 @@
 /** @typedef {SubmittedAnswer & {account: string, order: number}} QueuedAnswer */
 /** @typedef {{receipt: string, received_at: string, counted: boolean, go?: string}} Receipt `go` leads to the next page */
 /** @typedef {Partial<Receipt> & {assignment: string, account: string, settledAt: number}} SettledAnswer */
+/**
+ * @typedef {object} WindowNews
+ * @property {string} [drafted] the id of an assignment whose draft has changed
+ * @property {number} [revision] of that draft
+ * @property {string} [queued] the id of an assignment that was submitted
+ * @property {string} [settled] the id of an assignment whose answer is settled
+ */
 /** @typedef {{savedAt?: Date, newer?: true, submitted?: true, unkept?: true}} Kept what came of keeping a draft */
 /**
  * @template Row
@@ -250,6 +259,29 @@ export class Device {
       throw error;
     });
     return this.#database;
+  }
+}
+
+/** Windows of this browser that label for the same account: each hears what the others have done. */
+export class Windows {
+  #account;
+  #channel = new BroadcastChannel("unanimous.labeling");
+
+  /** @param {string} account */
+  constructor(account) {
+    this.#account = account;
+  }
+
+  /** @param {WindowNews} news */
+  send(news) {
+    this.#channel.postMessage({ ...news, account: this.#account });
+  }
+
+  /** @param {(news: WindowNews) => void} onNews */
+  listen(onNews) {
+    this.#channel.addEventListener("message", ({ data: { account, ...news } }) => {
+      if (account === this.#account) onNews(news);
+    });
   }
 }
 

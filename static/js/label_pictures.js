@@ -3,13 +3,13 @@
 import { post, Refusal, Unreachable } from "./label_api.js";
 
 /** @import { Held, Reply } from "./label_api.js" */
-/** @import { Draft, KeptDraft } from "./label_drafts.js" */
+/** @import { Draft } from "./label_drafts.js" */
 /** @import { Assignment } from "./label_words.js" */
 /** @typedef {{assignment: Assignment, draft: Draft | null}} ReadyPicture */
 /**
  * @typedef {object} PicturesOptions
  * @property {number} most how many are kept ready
- * @property {(id: string) => Promise<KeptDraft | null>} draftOf what this device keeps of one
+ * @property {(assignment: Assignment) => Promise<Draft | null>} draftOf what was filled in before
  * @property {(assignment: Assignment) => void} onAhead hears of each that becomes ready
  * @property {() => void} onStopped hears that there are no more now
  */
@@ -112,7 +112,7 @@ export class Pictures {
   async add(assignment) {
     const { id, image } = assignment;
     if (this.held.some((held) => held.id === id)) return;
-    this.#ahead.push({ assignment, draft: await this.#draftOf(id), image: loaded(image.url) });
+    this.#ahead.push({ assignment, draft: await this.#draftOf(assignment), image: loaded(image.url) });
     this.#onAhead(assignment);
   }
 
@@ -151,7 +151,7 @@ export class Pictures {
     if (!data) return { ready: null, retryAfter, held };
     await loaded(data.image.url);
     this.current = data;
-    return { ready: { assignment: data, draft: await this.#draftOf(data.id) } };
+    return { ready: { assignment: data, draft: await this.#draftOf(data) } };
   }
 
   /**
@@ -180,7 +180,7 @@ export class Pictures {
    */
   async refresh(id) {
     const ahead = this.#ahead.find(({ assignment }) => assignment.id === id);
-    if (ahead) ahead.draft = await this.#draftOf(id);
+    if (ahead) ahead.draft = await this.#draftOf(ahead.assignment);
   }
 
   /** A fresh address for the picture on screen, whose old one has run out. */

@@ -83,16 +83,30 @@ export class Sheet {
   }
 
   /**
+   * Go on with what another window or browser has made of the form.
+   * @param {Form} form
+   */
+  adopt(form) {
+    this.#editor.adopt(form.drawing ?? NOTHING_DRAWN, form.steps);
+    this.#fill(form);
+  }
+
+  /**
    * Fill in the form, or empty it.
    * @param {Form | null} [form]
    */
   fill(form) {
+    this.#editor.restore(form?.drawing ?? NOTHING_DRAWN, form?.steps);
+    this.#fill(form);
+  }
+
+  /** @param {Form | null} [form] */
+  #fill(form) {
     this.#seconds = form?.seconds ?? 0;
     this.#since = performance.now();
     this.#kept = form?.kept ?? {};
     this.#askedLast = form?.askedLast ?? null;
     this.#form.fill(form ?? {});
-    this.#editor.state = form?.drawing ?? NOTHING_DRAWN;
     this.#complete = !this.#editor.problem;
     this.#followGate();
     this.#noteDrawing();
@@ -110,6 +124,7 @@ export class Sheet {
     return {
       ...this.filledIn,
       drawing: this.#editor.state,
+      steps: this.#editor.steps,
       askedLast: this.#askedLast,
       kept: this.#kept,
       seconds: this.#seconds,
@@ -247,12 +262,13 @@ export class Sheet {
   #changeClass(asked) {
     if (this.#askedLast) {
       const { statements, cannotOutline } = this.#form;
-      this.#kept[this.#askedLast] = { drawing: this.#editor.state, statements, cannotOutline };
+      const { state: drawing, steps } = this.#editor;
+      this.#kept[this.#askedLast] = { drawing, steps, statements, cannotOutline };
     }
     if (this.#askedLast || this.#kept[asked]) {
-      const nothing = { drawing: NOTHING_DRAWN, statements: {}, cannotOutline: false };
-      const { drawing, statements, cannotOutline } = { ...nothing, ...this.#kept[asked] };
-      this.#editor.state = drawing;
+      const nothing = { drawing: NOTHING_DRAWN, steps: undefined, statements: {}, cannotOutline: false };
+      const { drawing, steps, statements, cannotOutline } = { ...nothing, ...this.#kept[asked] };
+      this.#editor.restore(drawing, steps);
       this.#form.setStatements(statements);
       this.#form.cannotOutline = cannotOutline;
       this.#noteDrawing();

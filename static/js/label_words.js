@@ -1,6 +1,6 @@
 // What the page came with, and its words: they come in the reader's language, never from a script.
 
-/** @import { Receipt } from "./label_drafts.js" */
+/** @import { Form, Receipt } from "./label_drafts.js" */
 /** @import { Notice } from "./label_dialogs.js" */
 /** @import { ActionKey } from "./label_keys.js" */
 /** @import { Looks } from "./label_picture.js" */
@@ -17,7 +17,9 @@
  * @property {string} outline_gate
  * @property {string} tie_break
  * @property {number} instructions their version
+ * @property {DraftOnServer} [draft] what was filled in before, also in another browser
  */
+/** @typedef {{revision: number, saved_at: string, form?: Form}} DraftOnServer */
 /**
  * @typedef {"outlines" | "corners" | "leaveOpen" | "goesOutByItself" | "waitForNetwork" | "waitForSignIn"
  *   | "takeABreak" | "nothingFreeNext" | "missingNextClosing"} CountedWord
@@ -28,7 +30,8 @@
  *   | "missingClosing" | "missingChange" | "missingOutline" | "noOutlineAsked" | "answerFirst" | "nothingToClose"
  *   | "nothingTraced" | "noCornerYet" | "noCornerChosen" | "nothingToUndo" | "nothingToRedo" | "saidCannot"
  *   | "saidCanAfterAll" | "saidSentAgain" | "shortCannot" | "shortWrong" | "shortDrawing" | "notSent"
- *   | "notSentKept" | "light" | "drawn" | "drawnSoFar" | "saved" | "notKept" | "changedElsewhere"
+ *   | "notSentKept" | "light" | "drawn" | "drawnSoFar" | "saved" | "savedOnServer" | "notKept"
+ *   | "changedElsewhere"
  *   | "answeredElsewhere" | "received" | "keptAsSurplus" | "earlier" | "surplus" | "receiptCounted"
  *   | "receiptSurplus" | "notReceived" | "nothingFree" | "nothingLeft" | "nothingLeftNext" | "noMore"
  *   | "noConnection" | "noConnectionNext" | "cameIn" | "nextPicture" | "pictureFails" | "reported"

@@ -196,6 +196,17 @@ export class History {
     this.present = present;
   }
 
+  /** All steps but the present one, the nearest last. */
+  get steps() {
+    return { past: this.#past, future: this.#future };
+  }
+
+  set steps({ past, future }) {
+    this.#past = past;
+    this.#future = future;
+    this.#burst = null;
+  }
+
   get canUndo() {
     return this.#past.length > 0;
   }

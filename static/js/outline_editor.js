@@ -14,7 +14,7 @@ import { Viewport } from "./outline_viewport.js";
 import { Words } from "./outline_words.js";
 
 /** @import { Line } from "./geometry_plane.js" */
-/** @import { Place } from "./outline_drawing.js" */
+/** @import { Drawing, Place } from "./outline_drawing.js" */
 /** @import { Interaction } from "./outline_view.js" */
 /** @import { Label, LabelChanges, Values } from "./outline_words.js" */
 /**
@@ -126,8 +126,33 @@ export class OutlineEditor {
   }
 
   set state({ rings, open = [] }) {
+    this.restore({ rings, open });
+  }
+
+  /** The steps of the history, to be kept with the state. */
+  get steps() {
+    return this.#model.steps;
+  }
+
+  /**
+   * Show a drawing with the steps that were kept with it.
+   * @param {Drawing} drawing
+   * @param {unknown} [steps]
+   */
+  restore(drawing, steps) {
     this.#pointers.abandon();
-    this.#model.reset({ rings, open });
+    this.#model.reset(drawing, steps);
+    this.#tracer.end();
+  }
+
+  /**
+   * Go on with what another window or browser has made of the drawing; an undo leads back.
+   * @param {Drawing} drawing
+   * @param {unknown} [steps]
+   */
+  adopt(drawing, steps) {
+    this.#pointers.abandon();
+    this.#model.adopt(drawing, steps);
     this.#tracer.end();
   }
 

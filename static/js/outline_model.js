@@ -3,6 +3,7 @@
 
 import { quantise } from "./geometry.js";
 import * as drawings from "./outline_drawing.js";
+import { packed, unpacked } from "./outline_steps.js";
 
 /** @import { Point } from "./geometry_plane.js" */
 /** @import { Drawing, Findings, Place, Size } from "./outline_drawing.js" */
@@ -95,15 +96,41 @@ export class OutlineModel {
 
   // Changes.
 
+  /** The steps back and forth, to be kept with the present drawing. */
+  get steps() {
+    return packed(this.present, this.#history.steps);
+  }
+
   /**
-   * Begin a new history with a drawing.
+   * Begin a new history with a drawing, and with the steps that were kept with it.
    * @param {Drawing} drawing
+   * @param {unknown} [steps]
    */
-  reset(drawing) {
+  reset(drawing, steps) {
     this.#history = new drawings.History(drawings.copyOf(drawing));
+    this.#history.steps = unpacked(this.present, steps) ?? this.#history.steps;
     this.#preview = null;
     this.#selected = null;
     this.#on.redraw();
+  }
+
+  /**
+   * Go on with what another window or browser has made of the drawing. Where that did not begin with the present one,
+   * an undo brings the present one back.
+   * @param {Drawing} drawing
+   * @param {unknown} [steps]
+   */
+  adopt(drawing, steps) {
+    const mine = JSON.stringify(this.present);
+    const { past, future } = unpacked(drawing, steps) ?? { past: [], future: [] };
+    if ([drawing, ...past, ...future].some((each) => JSON.stringify(each) === mine)) {
+      this.reset(drawing, steps);
+    } else {
+      this.#selected = null;
+      this.#preview = null;
+      this.#history.commit(drawings.copyOf(drawing));
+      this.#on.redraw();
+    }
   }
 
   /**

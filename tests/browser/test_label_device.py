@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from labeling.models import Panel, Response
+from labeling.models import Panel, Response, Tasker
 from tests import factories
 from tests.browser.label_desk import RECEIVED, SQUARE, Desk, wait_until
 from tests.browser.looking import CHECKED, DESK, SHOWN, has, holds, signs_in
@@ -281,3 +281,70 @@ def _signed_in(chromium: Browser, address: str) -> Desk:
     page.goto(f"{address}/label/")
     signs_in(page, "tara")
     return Desk(page, address).open()
+
+
+@pytest.fixture
+def other(desk: Desk, contexts: Any) -> Desk:
+    """A browser on another device of the same tasker."""
+    return Desk(contexts(Tasker.objects.get(user__username="tara")).new_page(), desk.address)
+
+
+SAVED = re.compile(r"^Saved \d\d:\d\d:\d\d$")
+
+
+def test_another_device_goes_on_with_the_draft_and_its_steps(desk: Desk, other: Desk) -> None:
+    desk.press("1", "4")
+    desk.corner(*SQUARE)
+    expect(desk.page.locator("#saved")).to_have_text(SAVED)
+    other.open()
+    other.outline_short.to_have_text("being drawn")
+    other.press("u", "u")
+    wait_until(other.page, lambda: len(other.kept("drafts")[0]["form"]["drawing"]["open"]) == 2)
+    other.corner(*SQUARE[2:], SQUARE[0])
+    expect(other.page.locator("#saved")).to_have_text(SAVED)
+    # The first device is taken up again.
+    desk.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    desk.outline_short.to_have_text("1 outline, 4 corners")
+    desk.status.to_have_text(re.compile("was changed in another window"))
+    desk.press("1", "2", "3")
+    desk.follow(("Enter", "status", RECEIVED))
+    assert Response.objects.get().outline.count("[") == 1 + 1 + 4
+    assert desk.complaints == other.complaints == []
+
+
+def test_what_was_drawn_on_two_devices_at_once_is_an_undo_away(desk: Desk, other: Desk) -> None:
+    other.open()
+    other.press("1", "4")
+    other.corner(*SQUARE[:3])
+    expect(other.page.locator("#saved")).to_have_text(SAVED)
+    desk.press("1", "4")
+    desk.corner((150, 150))
+    desk.outline_short.to_have_text("being drawn")
+    wait_until(desk.page, lambda: len(desk.kept("drafts")[0]["form"]["drawing"]["open"]) == 1)
+    desk.status.to_have_text(re.compile("undo brings yours back"))
+    desk.press("u")
+    wait_until(desk.page, lambda: len(desk.kept("drafts")[0]["form"]["drawing"]["open"]) == 1)
+
+
+def test_a_draft_stays_on_the_device_while_the_server_cannot_be_reached(desk: Desk, other: Desk) -> None:
+    desk.page.route("**/draft/", lambda route: route.abort())
+    desk.press("1", "4")
+    desk.corner(*SQUARE[:2])
+    with desk.page.expect_event("requestfailed"):
+        expect(desk.page.locator("#saved")).to_have_text(re.compile("^Saved on this device"))
+    desk.page.unroute("**/draft/")
+    desk.complaints.clear()
+    desk.corner(SQUARE[2])
+    expect(desk.page.locator("#saved")).to_have_text(SAVED)
+    other.open()
+    other.outline_short.to_have_text("being drawn")
+
+
+def test_who_answers_at_once_sends_no_draft(desk: Desk) -> None:
+    sent: list[str] = []
+    desk.page.on("request", lambda request: sent.append(request.url))
+    for _ in range(3):
+        desk.ahead()
+        desk.press("4", "4", "Enter")
+    wait_until(desk.page, lambda: len(desk.kept("receipts")) >= 2)
+    assert not [each for each in sent if "/draft/" in each]

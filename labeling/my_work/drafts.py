@@ -1,0 +1,67 @@
+"""Drafts of forms that are not submitted yet: they follow a tasker from one browser to another.
+
+The page numbers each change of a form. The draft with the higher number stands; the browser with the other one gets it.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from common.errors import Conflict
+from labeling.enums import AssignmentState
+from labeling.leases import own_assignment
+from labeling.models import Assignment, Draft, Tasker
+
+# As long as a browser keeps its own.
+KEPT_FOR = timedelta(days=14)
+
+
+@transaction.atomic
+def draft_keep(
+    *,
+    tasker: Tasker,
+    assignment_id: UUID,
+    lease_token: str,
+    revision: int,
+    form: Mapping[str, Any],
+    now: datetime,
+) -> Draft | None:
+    """Keep a draft where it is newer than the one kept so far; return the one that is kept now.
+
+    Revision 0 keeps nothing and asks for what is kept; None where nothing is. NotFound for another tasker's picture;
+    Conflict (`wrong_token`, `already_answered`).
+    """
+    assignment = own_assignment(tasker, assignment_id, lease_token, lock=_own_assignment)
+    if assignment.state == AssignmentState.ANSWERED:
+        raise Conflict(_("This picture is answered: its draft is not kept."), "already_answered")
+    if revision:
+        changed = {"revision": revision, "form": json.dumps(form), "saved_at": now}
+        older = Draft.objects.filter(assignment=assignment, revision__lt=revision)
+        if not older.update(**changed):
+            Draft.objects.bulk_create([Draft(assignment=assignment, **changed)], ignore_conflicts=True)
+            # Another browser may have kept an older one a moment before.
+            older.update(**changed)
+    return Draft.objects.filter(assignment=assignment).first()
+
+
+def _own_assignment(tasker: Tasker, assignment_id: UUID) -> Assignment | None:
+    return Assignment.objects.filter(public_id=assignment_id, tasker=tasker).first()
+
+
+def draft_of(assignment: Assignment, *, now: datetime) -> Draft | None:
+    """Return the draft of an assignment that was claimed at `now`. One that was never claimed before has none."""
+    if assignment.leased_at >= now:
+        return None
+    return Draft.objects.filter(assignment=assignment).first()
+
+
+def drafts_remove(*, now: datetime) -> int:
+    """Remove the drafts of answered pictures and those that nobody has changed for KEPT_FOR; return how many."""
+    over = Q(assignment__state=AssignmentState.ANSWERED) | Q(saved_at__lt=now - KEPT_FOR)
+    return Draft.objects.filter(over).delete()[0]
