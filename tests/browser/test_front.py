@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from datetime import timedelta
 
+from django.contrib.auth.models import User
 from django.utils import timezone
-from playwright.sync_api import BrowserContext
+from playwright.sync_api import BrowserContext, Page, expect
 
 from contest.core.enums import StakeKind
 from contest.core.models import Attack, Release, Stake, Team
@@ -65,3 +66,14 @@ def test_no_width_scrolls_sideways_and_a_finger_hits_everything(browser: Callabl
     page.goto("/leaderboard/")
     for target in page.locator(".site-header a, .sort-by a, main button, main select").all():
         assert (target.bounding_box() or {"height": 44})["height"] >= 44, target.inner_text()
+
+
+def test_a_rule_is_found_by_its_words(olga: User, visit: Callable[..., Page]) -> None:
+    page = visit("/rules/", "")
+    rules, parts = page.locator("li[id^=R]:visible"), page.locator("h2:visible")
+    all_rules, all_parts = rules.count(), parts.count()
+    page.get_by_role("searchbox").fill("smallest BOX")
+    expect(page.locator("#R14")).to_be_visible()
+    assert 0 < rules.count() < 6 and parts.count() < all_parts
+    page.get_by_role("searchbox").fill("")
+    expect(rules).to_have_count(all_rules)

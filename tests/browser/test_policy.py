@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
@@ -31,7 +32,10 @@ def pages(_: None) -> list[Look]:
     """Numbers that are refused, looked at, and recorded."""
 
     def show(page: Page, zone: str, reason: str = "") -> None:
-        fill(page, {"#panel_size": "5", "#time_zone": zone, "#reason": reason})
+        for name, value in (("panel_size", "5"), ("time_zone", zone)):
+            page.get_by_role("searchbox").fill(name)
+            fill(page, {f"#{name}": value})
+        fill(page, {"#reason": reason})
         push(page, "Show what it changes")
         expect(page.locator("h1")).to_have_count(1)
 
@@ -62,3 +66,29 @@ def test_numbers_are_tried_part_by_part_and_taken_over(transactional_db: None, v
     shows(page, {"[data-done] [data-kind=valid]": re.compile("^1$"), ".pictures li": counts(1)})
     page.get_by_role("link", name="Record these numbers").click()
     shows(page, {"#min_box_fraction": holds("20 %")})
+
+
+def test_a_number_is_found_by_its_name_its_rule_and_its_setting(olga: User, visit: Callable[..., Page]) -> None:
+    page = visit("/organizer/policy/new/")
+    search, numbers = page.get_by_role("searchbox"), page.locator(".number:visible")
+    reason = 2  # from when on and why, which are never hidden
+    expect(numbers).to_have_count(reason)
+    for words, found in (
+        ("smallest BOX", "min_box_fraction"),
+        ("r14", "min_box_fraction"),
+        ("lease_sec", "lease_seconds"),
+    ):
+        search.fill(words)
+        expect(page.locator(f"#{found}")).to_be_visible()
+    search.fill("nothing like it")
+    shows(page, {".find [role=status]": re.compile("^0 of "), ".fold:visible": counts(0)})
+    search.fill("")
+    expect(numbers).to_have_count(reason)
+
+
+def test_a_number_to_correct_is_not_folded_away(olga: User, visit: Callable[..., Page]) -> None:
+    page = visit("/organizer/policy/new/?panel_size=x")
+    push(page, "Show what it changes")
+    page.get_by_role("link", name="Taskers for each picture").click()
+    expect(page.locator("#panel_size")).to_be_visible()
+    expect(page.locator(".fold[open]")).to_have_count(1)

@@ -1,7 +1,7 @@
 """Forms of the policy's numbers: recording a version, calling one back, and trying numbers on the answers there are."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 from urllib.parse import urlencode
 
@@ -124,6 +124,24 @@ class WhatIfForm(NumbersForm):
         return TriedNumbers(rules, policy.panel_size)
 
 
+@dataclass(frozen=True, slots=True)
+class NumberGroup:
+    """Fields of numbers under one title, each with whether it differs from the version before."""
+
+    title: str
+    fields: list[tuple[BoundField, bool]]
+
+    @property
+    def changed(self) -> int:
+        """Return how many numbers differ."""
+        return sum(is_changed for _, is_changed in self.fields)
+
+    @property
+    def open(self) -> bool:
+        """Return whether the group shows its fields at once: one is changed, or has to be corrected."""
+        return any(is_changed or field.errors for field, is_changed in self.fields)
+
+
 class PolicyForm(NumbersForm):
     """Another version of the policy, on top of `version`."""
 
@@ -142,11 +160,12 @@ class PolicyForm(NumbersForm):
         self.fields["base"].initial = version.version
 
     @property
-    def groups(self) -> dict[str, list[tuple[BoundField, bool]]]:
-        """Return the fields of the numbers by the title of their group, and whether each was changed."""
-        return {
-            title: [(self[each.name], self._is_changed(each)) for each in numbers] for title, numbers in GROUPS.items()
-        }
+    def groups(self) -> list[NumberGroup]:
+        """Return the fields of the numbers in their groups."""
+        return [
+            NumberGroup(title, [(self[each.name], self._is_changed(each)) for each in numbers])
+            for title, numbers in GROUPS.items()
+        ]
 
     def _is_changed(self, number: PolicyNumber) -> bool:
         return bool(self[number.name].value().strip() != number.text(number.of(self.version.policy)))
