@@ -1,4 +1,4 @@
-"""The organizers' pages behind the overview: the unfinished pictures of a week, those taskers differ on, and its
+"""The organizers' pages behind the overview: a week with its unfinished pictures, those taskers differ on, and its
 one button, which reminds the board."""
 
 from collections.abc import Sequence
@@ -14,13 +14,15 @@ from django.urls import reverse
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict
+from common.remembered import remembered
 from common.web.form_fields import SeeOther
 from common.web.page import page
 from contest.board.case_sweep import case_remind
 from contest.core.weeks import existing_week
-from contest.operations.deadlines import UnfinishedPicture, deadlines
+from contest.operations.deadlines import FRESH_SECONDS, UnfinishedPicture, deadlines
 from contest.operations.disagreement import disagreement
 from contest.operations.overview import overview_forget
+from contest.releases.week_checklist import week_checklist
 from labeling.outlines import drawn_outline
 from labeling.pictures.addresses import picture_url
 from labeling.selectors import images_by_number, images_by_public_id
@@ -31,8 +33,9 @@ MOST_SHOWN = 60
 
 @page(organizer_of)
 def week_left(request: HttpRequest, organizer: User, week: str) -> HttpResponse:
-    """Show what of a week misses answers: first the pictures at risk, those with the least chance before."""
-    name = existing_week(week).name
+    """Show the steps of a week, and what of it misses answers: the pictures at risk, the least likely first."""
+    known = existing_week(week)
+    name = known.name
     found = deadlines(now=domain_now())
     left = sorted((each for each in found.waiting if each.week == name), key=_least_chance_first)
     risk = [each for each in left if each.at_risk]
@@ -40,6 +43,9 @@ def week_left(request: HttpRequest, organizer: User, week: str) -> HttpResponse:
         "page": {"now": found.now, "zone": found.zone},
         "found": found,
         "name": name,
+        "ended": known.end <= found.now,
+        "ends": known.end,
+        "steps": remembered(f"week-checklist-{name}", FRESH_SECONDS, lambda: week_checklist(known, now=domain_now())),
         "week": next((each for each in found.weeks if each.week == name), None),
         "left": len(left),
         "risk": len(risk),

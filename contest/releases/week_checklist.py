@@ -1,0 +1,117 @@
+"""What an organizer looks at when a week has ended, in order, and how far each step is (docs/operations.md)."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from contest.core.models import Release
+from contest.core.settled_weeks import Weeks, open_cases
+from contest.core.week_pictures import WAITING_WORDS, images_of_week
+from contest.payments.payable import payables
+from contest.releases.builds import is_being_built
+from contest.releases.selectors import changed_since, parts_of
+from contest.releases.services import waiting_pictures
+from policy.calendar import Week
+from scoring.selectors import defenses_in_force
+
+
+class StepState(StrEnum):
+    """How far a step is."""
+
+    DONE = "done"
+    WAITS = "waits"
+    LATER = "later"
+
+
+@dataclass(frozen=True, slots=True)
+class WeekStep:
+    """A step, what it waits for in words, until when where that is known, and the page and place where it is done."""
+
+    title: str
+    state: StepState
+    words: str = ""
+    page: str = ""
+    fragment: str = ""
+    until: datetime | None = None
+
+
+def week_checklist(week: Week, *, now: datetime) -> tuple[WeekStep, ...]:
+    """Return the steps of a week; NotFound (`unknown_week`) where no policy was in force in it."""
+    waiting = waiting_pictures(week)
+    return (*_pictures(waiting), *_release(week, waiting, now), _appeals(week, now), _money(week, now))
+
+
+def _pictures(waiting: Mapping[str, int]) -> Iterator[WeekStep]:
+    for title, names, page in (
+        ("Reports are decided", ("report",), "reports"),
+        ("Pictures are labeled", ("panel", "answers"), "organizer-taskers"),
+        ("Pictures are ruled on", ("ruling",), "overview"),
+        ("Valid pictures are scored", ("runs",), "scoring-queue"),
+    ):
+        waits = [f"{waiting[name]:,} {WAITING_WORDS[name]}" for name in names if waiting[name]]
+        state = StepState.WAITS if waits else StepState.DONE
+        yield WeekStep(title, state, f"Pictures that wait: {', '.join(waits)}." if waits else "", page if waits else "")
+
+
+def _release(week: Week, waiting: Mapping[str, int], now: datetime) -> Iterator[WeekStep]:
+    parts = parts_of(week.name)
+    if parts:
+        yield WeekStep("The release is published", StepState.DONE, _published_words(parts))
+        yield _errata(week, parts[-1])
+        return
+    if week.end > now:
+        state, words = StepState.LATER, "After the week's end, when no picture waits."
+    elif is_being_built(week):
+        state, words = StepState.WAITS, "It is being built."
+    elif any(waiting.values()):
+        state, words = StepState.LATER, "By itself, when no picture waits."
+    else:
+        state, words = StepState.WAITS, "It is due, and is built by itself after those of the weeks before."
+    yield WeekStep("The release is published", state, words, "organizer-releases", "ended")
+    yield WeekStep("Corrections are published", StepState.LATER, "After the release, when something was added.")
+
+
+def _published_words(parts: list[Release]) -> str:
+    names = ", ".join(part.name for part in parts)
+    return f"{names}. Check a copy with python3 verify.pyz {parts[-1].name}.zip."
+
+
+def _errata(week: Week, newest: Release) -> WeekStep:
+    added = changed_since(week, newest.released_at)
+    if not added:
+        return WeekStep("Corrections are published", StepState.DONE)
+    words = f"Added since {newest.name}: {', '.join(added)}."
+    return WeekStep("Corrections are published", StepState.WAITS, words, "organizer-releases", "published")
+
+
+def _appeals(week: Week, now: datetime) -> WeekStep:
+    """Appeals are over when they are for each defense that pictures are run against (R18, R22)."""
+    title, known = "Appeals are over", Weeks(now)
+    if week.end > now or not images_of_week(week).exists():
+        over = week.end <= now
+        return WeekStep(title, StepState.DONE if over else StepState.LATER, "" if over else "After the week's end.")
+    cases = open_cases().filter(image__in=images_of_week(week)).count()
+    if cases:
+        words = f"The board has {cases:,} open case{'' if cases == 1 else 's'} of its pictures."
+        return WeekStep(title, StepState.WAITS, words, "overview", "board-cases")
+    closings = [known.rulings_close_at(week)]
+    closings += [known.appeals_close_at(week, of=each) for each in defenses_in_force()]
+    ends = [each for each in closings if each is not None]
+    if len(ends) < len(closings):
+        return WeekStep(title, StepState.LATER, "After the last verdict and the last answer of a defense.")
+    last = max(ends)
+    return WeekStep(title, StepState.DONE if last <= now else StepState.WAITS, "", until=last)
+
+
+def _money(week: Week, now: datetime) -> WeekStep:
+    title, rows = "Money is paid", payables(now=now)
+    due = sum(each.due > 0 for each in rows)
+    if due:
+        words = f"{due:,} team{' has' if due == 1 else 's have'} money that can be paid."
+        return WeekStep(title, StepState.WAITS, words, "organizer-money")
+    waits = sum(week.name in each.weeks for each in rows)
+    if waits:
+        words = f"The money of {waits:,} team{'' if waits == 1 else 's'} waits for the appeals of this week."
+        return WeekStep(title, StepState.LATER, words, "organizer-money")
+    return WeekStep(title, StepState.DONE if week.end <= now else StepState.LATER)
