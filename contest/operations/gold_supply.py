@@ -1,12 +1,15 @@
 """Whether there is enough good gold: pictures left per tasker, wear, and suspicious ones (R6)."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, Q, Sum
 
+from common import charts
+from common.charts import Chart, ChartValue
 from labeling.enums import KnownUse, TaskerState
 from labeling.models import Assignment, GoldMark, KnownPicture, Response, Tasker
 from monitoring.statistics import wilson
@@ -72,7 +75,18 @@ def gold_supply(policy: Policy, *, now: datetime) -> dict[str, Any]:
         "few": FEW,
         "left": left[:MOST_LISTED],
         "suspicious": _suspicious(),
+        "chart": _chart(counts),
     }
+
+
+def _chart(counts: Mapping[str, int]) -> Chart:
+    values = [
+        ChartValue("fresh", counts["usable"] - counts["worn"], "valid"),
+        ChartValue("nearly used up", counts["worn"]),
+        ChartValue("used up", counts["used_up"], "rejected"),
+        ChartValue("held", counts["held"]),
+    ]
+    return charts.bars("gold-states", "Gold pictures by state", values)
 
 
 def _gold_left_by_tasker(usable: int, cap: int, now: datetime) -> list[GoldLeft]:
