@@ -1,7 +1,7 @@
-"""What users of other labeling tools complain about, and the tests that hold it off here.
+"""What users of other labeling tools complain about, what a walk through this site found, and the tests of each.
 
-The left column is the complaint as a user of Label Studio, CVAT, doccano, Zooniverse or PyBossa put it; the right one
-names tests of this suite. A name that is gone, or that belongs to nothing, fails.
+The left column is the complaint as a user of Label Studio, CVAT, doccano, Zooniverse or PyBossa put it, or what
+somebody found who saw this site for the first time; the right one names tests of this suite. A name that is gone fails.
 """
 
 import ast
@@ -98,6 +98,75 @@ COMPLAINTS = {
     ),
 }
 
+FOUND_HERE = {
+    "keys of the editor throw an error where the focus is outside of the drawing": ("test_every_key_from_every_place",),
+    "what was saved is squeezed to a column, and Submit lies off the screen": (
+        "test_the_bar_at_every_size",
+        "test_every_page_turns_round_and_fits",
+    ),
+    "the picture fills half of a tablet": ("test_every_page_turns_round_and_fits",),
+    "the instructions have no picture": ("test_the_instructions_have_every_question_in_full",),
+    "a page in English says that it is German": (
+        "test_translated_pages_alone_offer_the_other_language_by_its_own_name",
+        "test_nothing_is_untranslated_or_guessed",
+    ),
+    "a slip of a key is an answer for ever": ("test_an_answer_can_be_taken_back_for_five_seconds",),
+    "a stray click begins a second outline, and nothing says so": (
+        "test_a_click_that_draws_nothing_or_too_much_is_answered_in_words",
+    ),
+    "nobody sees who is careless": ("test_a_careless_tasker_is_seen_on_the_pages_of_taskers",),
+    "the outline of gold is typed as JSON": ("test_the_outline_of_gold_is_drawn_on_the_picture",),
+    "the overview has 16 sections and no answer": (
+        "test_the_oldest_comes_first_and_what_has_no_time_before_it",
+        "test_the_band_ends_at_what_the_trials_leave",
+    ),
+    "what-if tells its result in IDs": (
+        "test_a_picture_says_what_it_is_and_what_it_would_be",
+        "test_the_smallest_boxes_are_drawn_with_both_limits",
+    ),
+    "the board starts at links without a number": ("test_states_are_tabs_with_their_counts",),
+    "a tail in shadow is judged at 598 px": ("test_the_picture_is_enlarged_moved_and_brightened",),
+    "at 200 % pages scroll sideways": ("test_every_page_is_accessible_and_fits",),
+    "zoom, light and large keyboard steps are missing or hidden": (
+        "test_the_wheel_a_touchpad_keys_and_buttons_zoom",
+        "test_light_guides_and_the_map_are_chosen_and_remembered_on_every_device",
+        "test_a_whole_ring_by_keyboard_alone",
+    ),
+    "a reload loses the undo steps, and drafts live on one device": (
+        "test_another_device_goes_on_with_the_draft_and_its_steps",
+    ),
+    "clicks on the picture before the questions are ignored in silence": (
+        "test_a_click_that_draws_nothing_or_too_much_is_answered_in_words",
+    ),
+    "the API has no index, no list of pictures, and refuses Bearer": (
+        "test_the_index_names_what_is_there_and_each_number_once",
+        "test_a_token_is_sent_as_token_or_bearer_and_as_nothing_else",
+    ),
+    "a released share is a fraction that no tool reads": ("test_every_ruling_follows",),
+    "the address of the upload is an error page of the browser": (
+        "test_each_role_is_answered_as_the_table_says_and_every_answer_is_strict",
+    ),
+    "commands as printed fail, in pages of traceback": (
+        "test_the_readme_names_only_commands_that_are_there_and_as_they_are_typed",
+        "test_a_command_that_fails_says_one_sentence_and_all_with_traceback",
+        "test_help_explains_every_option_and_ends_with_an_example_that_works",
+    ),
+    "the organizers' navigation is thirteen words in a row": (
+        "test_every_page_of_organizers_is_two_steps_away",
+        "test_a_page_of_details_stands_in_the_group_of_its_list",
+    ),
+    "pages are ten screens high": (
+        "test_a_long_page_is_folded",
+        "test_a_number_is_found_by_its_name_its_rule_and_its_setting",
+    ),
+    "nothing is free, and nobody says until when": ("test_what_others_hold_is_told_with_its_time",),
+    "targets are too small, and a zip announces what is no picture": (
+        "test_no_width_scrolls_sideways_and_a_finger_hits_everything",
+        "test_what_is_chosen_is_told_before_and_after_it_is_sent",
+        "test_receipts_are_listed_newest_first_also_after_a_reload",
+    ),
+}
+
 
 @pytest.fixture(scope="module")
 def names() -> set[str]:
@@ -105,10 +174,10 @@ def names() -> set[str]:
     return {node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
-def test_there_are_twenty_five() -> None:
-    assert len(COMPLAINTS) == 25
+def test_there_are_twenty_five_of_each() -> None:
+    assert len(COMPLAINTS) == len(FOUND_HERE) == 25
 
 
-@pytest.mark.parametrize("complaint", COMPLAINTS)
-def test_a_complaint_has_its_test(complaint: str, names: set[str]) -> None:
-    assert [each for each in COMPLAINTS[complaint] if each not in names] == []
+@pytest.mark.parametrize(("complaint", "tests"), (COMPLAINTS | FOUND_HERE).items())
+def test_a_complaint_has_its_test(complaint: str, tests: tuple[str, ...], names: set[str]) -> None:
+    assert [each for each in tests if each not in names] == []

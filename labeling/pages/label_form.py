@@ -343,6 +343,7 @@ def _addresses(desk: LabelPage) -> dict[str, str]:
         "preferencesUrl": reverse("preferences"),
         "noticesUrl": reverse("notices"),
         "questionsUrl": reverse("question-ask"),
+        "myWorkUrl": reverse("my-work"),
     }
 
 

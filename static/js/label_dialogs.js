@@ -2,10 +2,10 @@
 
 import { byId, copyOfTemplate, find, findAll } from "./dom.js";
 import { get, post, Refusal, signIn } from "./label_api.js";
-import { clock, dayOf, fill, words } from "./label_words.js";
+import { clock, data, dayOf, fill, words } from "./label_words.js";
 import * as passkeys from "./passkeys.js";
 
-/** @import { Receipt } from "./label_drafts.js" */
+/** @import { KeptReceipt } from "./label_drafts.js" */
 /** @import { Assignment } from "./label_words.js" */
 /** @typedef {{id: string, text: string}} Notice of an organizer to the tasker */
 /** @typedef {{version: number, since: string, summary: string, clarification: string}} NewsItem of the instructions */
@@ -235,7 +235,7 @@ function newsItem({ version, since, summary, clarification }) {
 
 /**
  * Show the last receipts, newest first.
- * @param {Receipt[]} receipts
+ * @param {KeptReceipt[]} receipts
  */
 export function showReceipts(receipts) {
   byId("receipts-rows").replaceChildren(...receipts.map(receiptRow));
@@ -244,13 +244,27 @@ export function showReceipts(receipts) {
   byId("receipts-dialog", HTMLDialogElement).showModal();
 }
 
-/** @param {Receipt} receipt */
-function receiptRow({ receipt, received_at, counted }) {
+/**
+ * To the picture with what was said of it; in a tab of its own, since the form stays as it is.
+ * @param {string} assignment
+ * @param {string} receipt
+ */
+function linkToAnswer(assignment, receipt) {
+  const link = document.createElement("a");
+  link.href = `${data.myWorkUrl}${assignment}/`;
+  link.target = "_blank";
+  link.textContent = receipt;
+  return link;
+}
+
+/** @param {KeptReceipt} kept */
+function receiptRow({ assignment, receipt, received_at, counted, go }) {
   const row = copyOfTemplate("receipts-row");
   const at = new Date(received_at);
   const [time, number, kept] = row.children;
   time.textContent = `${dayOf(at)}, ${clock(at)}`;
   number.textContent = receipt;
+  if (!go) number.replaceChildren(linkToAnswer(assignment, receipt));
   kept.textContent = counted ? words.receiptCounted : words.receiptSurplus;
   return row;
 }

@@ -38,6 +38,7 @@
 /** @typedef {SubmittedAnswer & {account: string, order: number}} QueuedAnswer */
 /** @typedef {{receipt: string, received_at: string, counted: boolean, go?: string}} Receipt `go` leads to the next page */
 /** @typedef {Partial<Receipt> & {assignment: string, account: string, settledAt: number}} SettledAnswer */
+/** @typedef {SettledAnswer & Receipt} KeptReceipt */
 /**
  * @typedef {object} WindowNews
  * @property {string} [drafted] the id of an assignment whose draft has changed
@@ -217,7 +218,7 @@ export class Device {
 
   /**
    * The last receipts of this account, newest first.
-   * @returns {Promise<Receipt[]>}
+   * @returns {Promise<KeptReceipt[]>}
    */
   async receipts() {
     /** @type {SettledAnswer[]} */
@@ -287,7 +288,7 @@ export class Windows {
 
 /**
  * @param {SettledAnswer} settled
- * @returns {settled is SettledAnswer & Receipt}
+ * @returns {settled is KeptReceipt}
  */
 function isReceipt(settled) {
   return Boolean(settled.receipt);

@@ -70,6 +70,7 @@
  * @property {string} newsUrl
  * @property {string} noticesUrl
  * @property {string} questionsUrl
+ * @property {string} myWorkUrl
  */
 
 /** @type {PageData} */

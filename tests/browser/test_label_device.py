@@ -233,6 +233,9 @@ def test_receipts_are_listed_newest_first_also_after_a_reload(desk: Desk) -> Non
     desk.reload()
     receipts = list(Response.objects.order_by("-id").values_list("receipt", flat=True))
     desk.follow(("v", "#receipts-dialog", SHOWN), ("", "#receipts-rows tr", has(receipts)))
+    with desk.page.context.expect_page() as answer:
+        desk.page.get_by_role("link", name=receipts[1]).click()
+    expect(answer.value.locator("main")).to_contain_text(receipts[1])
 
 
 @pytest.mark.postgres("a server is killed as in a contest")

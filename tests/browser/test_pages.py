@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 
+import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.utils import timezone
@@ -16,6 +17,7 @@ from labeling.models import Question, Report
 from scoring.models import Defense, Run
 from tests import factories
 from tests.browser.looking import (
+    DESK,
     FOCUSED,
     HIDDEN,
     REFRESH_MS,
@@ -187,3 +189,8 @@ def test_the_outline_of_gold_is_drawn_on_the_picture(olga: User, visit: Callable
     push(page, "Preview the outline")
     expect(page.locator("path.outline").first).to_have_attribute("d", re.compile("^M(20|19)"))
     shows(page, {"#outline-editor .outline-surface": SHOWN})
+
+
+@pytest.mark.parametrize("address", ["/organizer/policy/new/", "/organizer/learning/", "/api/docs/"])
+def test_a_long_page_is_folded(address: str, olga: User, visit: Callable[..., Page]) -> None:
+    assert visit(address).evaluate("document.documentElement.scrollHeight") < 4 * DESK["height"]
