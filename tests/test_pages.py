@@ -26,6 +26,7 @@ from tests.contest.pages import lacking
 
 pytestmark = pytest.mark.django_db
 _ID = "3f1c9a52-7d0e-4f5b-9a37-0c6f3f1d2b84"
+_FILE = "0" * 64
 ROLES = ["stranger", "no role", "newcomer", "tasker", "organizer", "board member", "captain"]
 # What GET is answered from another machine, in the order of ROLES -> the addresses. What they name (T-00000, 0) is
 # not there. Taskers and newcomers are refused all that tells of attacks and defenses (R8).
@@ -100,7 +101,9 @@ ANSWERS = {
         /organizer/taskers/T-00000/settled/
     """,
     # A team's own.
-    (302, 404, 403, 403, 403, 403, 200): "/appeals/ /attacks/ /team/defenses/ /team/defenses/new/ /team/money/",
+    (302, 404, 403, 403, 403, 403, 200): f"""
+        /appeals/ /attacks/ /team/defenses/ /team/defenses/new/ /team/defenses/pieces/weights/{_FILE}/ /team/money/
+    """,
     (401, 404, 403, 403, 403, 403, 200): "/api/v1/appeals/ /api/v1/attacks/",
     (302, 404, 403, 403, 403, 403, 404): """
         /appeals/T-00000/ /appeals/case/T-00000/ /appeals/new/P-00000000/ /attacks/T-00000/withdraw/
@@ -151,6 +154,8 @@ _EXAMPLES = {
     "<str:public_id>": "T-00000",
     "<str:image_id>": "P-00000000",
     "<slug:name>": "pause",
+    "<slug:field>": "weights",
+    "<slug:file>": _FILE,
     **dict.fromkeys(["<int:number>", "<int:link_id>"], "0"),
     **{f"<uuid:{name}>": _ID for name in ("assignment_id", "item_id", "public_id", "notice_id")},
 }

@@ -42,6 +42,7 @@ from contest.api import account_calls
 from contest.api.docs import call_groups
 from contest.web import defense_uploads
 from contest.web.attack_uploads import MOST_UPLOAD_BYTES
+from contest.web.upload_pieces import PIECE_BYTES
 from labeling.leases import assignment_next
 from labeling.models import Assignment, Tasker
 from policy.numbers import Policy
@@ -211,6 +212,7 @@ UPLOADS = {
     "organizer/pictures/import/": MOST_UPLOAD_BYTES,
     "team/defenses/new/": defense_uploads.MOST_BYTES,
     "team/defenses/<str:public_id>/source/": defense_uploads.MOST_BYTES,
+    "team/defenses/pieces/<slug:field>/<slug:file>/": PIECE_BYTES,
     "api/v1/defenses/": defense_uploads.MOST_BYTES,
 }
 

@@ -87,13 +87,17 @@ def expect_upload(request: HttpRequest) -> None:
     """Let `request` stream its files to the disk. Before any of it is read: Conflict (`no_room`) where the disk has no
     room for it."""
     stated = request.META.get("CONTENT_LENGTH") or "0"
-    size = int(stated) if stated.isdecimal() else 0
     _forget_left(upload_folder())
+    expect_room(int(stated) if stated.isdecimal() else 0)
+    request.upload_handlers = [StreamedFiles(request)]
+
+
+def expect_room(size: int) -> None:
+    """Conflict (`no_room`) where the disk has no room for a file of `size` bytes."""
     # Once as it comes, and once more in the store, which may lie on the same disk.
     if shutil.disk_usage(upload_folder()).free < 2 * size + LEAST_FREE_BYTES:
         words = "The server has no room for a file of this size now. The organizers can see it; try again later."
         raise Conflict(words, "no_room")
-    request.upload_handlers = [StreamedFiles(request)]
 
 
 def _forget_left(folder: Path) -> None:
@@ -127,9 +131,15 @@ def stream_files(before: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
 
 
 def read_submission(
-    texts: Mapping[str, Any], files: MultiValueDict[str, "UploadedFile[Any]"], request: HttpRequest
+    texts: Mapping[str, Any],
+    files: MultiValueDict[str, "UploadedFile[Any]"],
+    request: HttpRequest,
+    kept: Mapping[str, Path] | None = None,
 ) -> HandIn:
-    """Return what was handed in; WrongFields for a file that was refused on its way, or for texts that are none."""
+    """Return what was handed in; WrongFields for a file that was refused on its way, or for texts that are none.
+
+    `kept` are files that came before, in pieces.
+    """
     refused = refused_files(request)
     for name in TEXTS:
         if not isinstance(texts.get(name, ""), str):
@@ -137,7 +147,7 @@ def read_submission(
     if refused:
         raise WrongFields(refused)
     name, licence, description, image = (texts.get(name, "") for name in TEXTS)
-    archive, source, training_code, weights = (path_of(files, name) for name in FILES)
+    archive, source, training_code, weights = (path_of(files, name) or (kept or {}).get(name) for name in FILES)
     return HandIn(name, licence, description, image, archive, source, training_code, weights)
 
 

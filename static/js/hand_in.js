@@ -2,6 +2,7 @@
 // is missing.
 import { csrfToken } from "./csrf.js";
 import { find, findAll } from "./dom.js";
+import { keyOf, PIECE_BYTES, PieceRefused, sendPieces, SignedOut } from "./upload_pieces.js";
 
 /** @typedef {{address?: string, detail?: string, fields?: Record<string, string[]>}} Answer of the server to an upload */
 
@@ -9,7 +10,7 @@ const MEGABYTE = 1_000_000;
 const CONFLICT = 409;
 const ENDED_EARLY =
   "The connection ended before the server had everything, so nothing was taken in. Check your connection and hand in again.";
-const SIGNED_OUT = "You are signed out, and nothing was sent. Your files stay chosen here: sign in, then hand in again.";
+const SIGNED_OUT = "You are signed out, and nothing was handed in. Your files stay chosen here: sign in, then hand in again.";
 const OTHER_TEAM =
   "This page was opened for team {team}, and you are signed in as a member of another team now. Nothing was sent, and your files stay chosen here: sign in for team {team} again, or reload this page to hand in for the other one.";
 const TOO_LARGE = "This file has more than is allowed. Make it smaller.";
@@ -83,16 +84,21 @@ class HandIn {
    */
   async sendIfSignedIn() {
     this.button.disabled = true;
-    const { signIn = "", team = "" } = this.form.dataset;
+    const { team = "" } = this.form.dataset;
     const answer = await fetch(this.form.action, { method: "HEAD", redirect: "manual" }).catch(() => null);
     if (answer?.status === CONFLICT && team) {
       this.end(OTHER_TEAM.replaceAll("{team}", () => team));
       return;
     }
     if (answer?.type !== "opaqueredirect") {
-      this.send();
+      await this.sendAll();
       return;
     }
+    this.endSignedOut();
+  }
+
+  endSignedOut() {
+    const { signIn = "" } = this.form.dataset;
     this.end(SIGNED_OUT);
     const link = document.createElement("a");
     link.href = signIn;
@@ -101,7 +107,44 @@ class HandIn {
     this.refused.append(" ", link);
   }
 
-  send() {
+  /** The large files first, in pieces; then the form with all others. */
+  async sendAll() {
+    window.addEventListener("beforeunload", leaving);
+    this.button.disabled = true;
+    this.progress.hidden = false;
+    try {
+      this.send(await this.sendLarge());
+    } catch (error) {
+      if (error instanceof SignedOut) this.endSignedOut();
+      else if (error instanceof PieceRefused) this.refuse(error.answer);
+      else throw error;
+    }
+  }
+
+  /**
+   * Send each large file. Returns what names them in the form: by field, their key and size.
+   * @returns {Promise<Map<string, string>>}
+   */
+  async sendLarge() {
+    const { pieces } = this.form.dataset;
+    const kept = new Map();
+    for (const { name, files } of pieces ? this.inputs : []) {
+      const file = files?.[0];
+      const key = file && file.size > PIECE_BYTES && (await keyOf(file));
+      if (!file || !key) continue;
+      const began = { at: performance.now(), bytes: -1 };
+      await sendPieces(file, `${pieces}${name}/${key}/`, new URL(this.form.action).search, (bytes, broken) => {
+        if (began.bytes < 0) began.bytes = bytes;
+        const seconds = (performance.now() - began.at) / 1000;
+        this.show({ loaded: bytes, total: file.size }, seconds, { before: began.bytes, name: file.name, broken });
+      });
+      kept.set(name, `${key}:${file.size}`);
+    }
+    return kept;
+  }
+
+  /** @param {Map<string, string>} kept the files that the server has, by field */
+  send(kept) {
     const request = new XMLHttpRequest();
     request.open("POST", this.form.action);
     request.setRequestHeader("Accept", "application/json");
@@ -110,29 +153,35 @@ class HandIn {
     request.upload.addEventListener("progress", (event) => this.show(event, (performance.now() - began) / 1000));
     request.addEventListener("load", () => this.answered(request));
     request.addEventListener("error", () => this.end(ENDED_EARLY));
-    // A closed tab is told before it throws an upload of hours away.
-    window.addEventListener("beforeunload", leaving);
-    this.button.disabled = true;
-    this.progress.hidden = false;
     const body = new FormData(this.form);
     body.delete("csrfmiddlewaretoken");
+    for (const [name, named] of kept) {
+      body.delete(name);
+      body.set(`${name}_kept`, named);
+    }
     request.send(body);
   }
 
   /**
-   * @param {ProgressEvent} event
+   * @param {{loaded: number, total: number}} event
    * @param {number} seconds since the upload began
+   * @param {{before?: number, name?: string, broken?: boolean}} more what the server had then, the file's name, and whether
+   *   the connection is broken
    */
-  show({ loaded, total }, seconds) {
+  show({ loaded, total }, seconds, { before = 0, name = "", broken = false } = {}) {
     const bar = find(this.progress, "progress", HTMLProgressElement);
     const words = find(this.progress, "[data-progress]");
     bar.value = total ? loaded / total : 0;
+    if (broken) {
+      words.textContent = `The connection broke at ${size(loaded)} of ${size(total)}. It goes on from there by itself.`;
+      return;
+    }
     if (loaded >= total) {
       words.textContent = `${size(total)} are sent. The server checks and keeps them.`;
       return;
     }
-    const rate = loaded / Math.max(seconds, 0.001);
-    words.textContent = `${size(loaded)} of ${size(total)} sent, ${size(rate)} a second, ${span((total - loaded) / rate)} left`;
+    const rate = Math.max(loaded - before, 1) / Math.max(seconds, 0.001);
+    words.textContent = `${name && `${name}: `}${size(loaded)} of ${size(total)} sent, ${size(rate)} a second, ${span((total - loaded) / rate)} left`;
   }
 
   /** @param {XMLHttpRequest} request */
@@ -149,6 +198,11 @@ class HandIn {
       window.location.assign(answer.address ?? "");
       return;
     }
+    this.refuse(answer);
+  }
+
+  /** @param {Answer} answer */
+  refuse(answer) {
     const fields = Object.entries(answer.fields ?? {});
     const shown = fields.filter(([name, words]) => this.mark(name, words.join(" ")));
     if (shown.length > 0) find(this.form, `[name="${CSS.escape(shown[0][0])}"]`).focus();

@@ -1,12 +1,13 @@
 """Entries and stakes in a real browser: a team hands in, the board stakes, the clock runs; accessible throughout."""
 
+import hashlib
 import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from accounts.models import UserSession
 from contest.core.models import Team
@@ -14,11 +15,12 @@ from contest.defenses import stake_ends, staking
 from contest.defenses.models import DefenseEntry
 from scoring.enums import TrialKind
 from scoring.models import Defense
-from tests.browser.looking import Look, holds, in_new_tab, once, organizer, push, shows
+from tests.browser.looking import SHOWN, Look, holds, in_new_tab, once, organizer, push, shows
 from tests.contest.defenses import cast
 from tests.scoring.trials import cast as trials
 
 DAY = timedelta(days=1)
+PIECE = str(8 << 20)  # where the second piece of a file begins
 
 
 def made() -> Team:
@@ -106,7 +108,7 @@ def test_a_sign_in_that_is_over_costs_no_files(blue: Team, visit: Callable[..., 
     named(page, cast.IN_REGISTRY)
     UserSession.objects.all().delete()
     push(page, "Hand in")
-    shows(page, {"[data-refused]": "You are signed out, and nothing was sent. Your files stay chosen here"})
+    shows(page, {"[data-refused]": "You are signed out, and nothing was handed in. Your files stay chosen here"})
     in_new_tab(page, page.locator("[data-refused] a"), "cap-blue", "Hand in a defense")
     push(page, "Hand in")
     page.wait_for_url(re.compile(r"/team/defenses/D-"))
@@ -129,3 +131,35 @@ def test_how_far_an_upload_is_can_be_read(blue: Team, visit: Callable[..., Page]
     button.to_be_disabled()
     shows(page, {"#training_code_error": "not a zip that can be read"})
     button.to_be_enabled()
+
+
+def test_a_large_file_goes_on_where_the_connection_broke(
+    blue: Team, visit: Callable[..., Page], tmp_path: Path
+) -> None:
+    page = visit("/team/defenses/new/", who="cap-blue")
+    weights = tmp_path / "weights.bin"
+    weights.write_bytes(bytes(range(256)) * 80_000)  # 20 MB are three pieces
+    sent: list[str] = []
+
+    def broken_at_the_second(route: Route) -> None:
+        sent.append(route.request.url.rpartition("at=")[2] if route.request.method == "POST" else "?")
+        if sent.count(PIECE) < 2 and sent[-1] == PIECE:
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route("**/pieces/**", broken_at_the_second)
+    named(page)
+    page.get_by_label("Weights").set_input_files(weights)
+    push(page, "Hand in")
+    shows(page, {"[data-refused]": SHOWN})
+    assert sent == ["?", "0", PIECE, "?", PIECE, "16777216"]
+    # Chosen again after a reload, nothing of it is sent again.
+    page.reload()
+    sent.clear()
+    named(page, cast.IN_REGISTRY)
+    page.get_by_label("Weights").set_input_files(weights)
+    push(page, "Hand in")
+    page.wait_for_url(re.compile(r"/team/defenses/D-"))
+    assert sent == ["?"]
+    assert Defense.objects.get().weights == hashlib.sha256(weights.read_bytes()).hexdigest()

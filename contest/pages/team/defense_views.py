@@ -10,8 +10,10 @@ from django.urls import reverse
 
 from accounts.access import signed_in
 from common.domain_clock import domain_now
-from common.errors import DomainError
+from common.errors import DomainError, InvalidInput
 from common.queues import hint
+from common.typed import whole_number
+from common.web.body_limits import limit_body
 from common.web.error_status import error_body, http_status, retry_headers, wants_json
 from common.web.form_fields import SeeOther
 from common.web.page import page
@@ -37,6 +39,7 @@ from contest.pages.team.defense_forms import (
 )
 from contest.web.defense_holder import leads, own_entry
 from contest.web.defense_uploads import stream_files
+from contest.web.upload_pieces import PIECE_BYTES, bytes_kept, keep_piece
 from policy.selectors import policy_in_force
 from scoring.tasks import plan_trials
 from scoring.trials import selectors as trials
@@ -96,6 +99,23 @@ def defense_new(request: HttpRequest, user: User) -> HttpResponse:
         "zone": policy.time_zone,
     }
     return render(request, "stakes/hand_in.html", context, status=form.status)
+
+
+@page(own_team_of, "GET POST")
+@limit_body(PIECE_BYTES)
+def defense_piece(request: HttpRequest, team: Team, field: str, file: str) -> HttpResponse:
+    """Take the next piece of a large file, which begins at `at`; answer how many bytes of it are here, as JSON."""
+    user: User = request.user  # type: ignore[assignment]  # a member is signed in
+    try:
+        if request.method == "GET":
+            return JsonResponse({"bytes": bytes_kept(user, field, file)})
+        _may_hand_in(request)
+        at, length = whole_number(request.GET.get("at", "")), whole_number(request.META.get("CONTENT_LENGTH") or "")
+        if at is None or not length:
+            raise InvalidInput("Say at which byte the piece begins, and send it with its length.", "invalid")
+        return JsonResponse({"bytes": keep_piece(user, field, file, at=at, length=length, body=request)})
+    except DomainError as error:
+        return _refused(error)
 
 
 def _answered(request: HttpRequest, entry: DefenseEntry, words: str, draft: str = "") -> HttpResponse:

@@ -15,6 +15,7 @@ urlpatterns: list[URLPattern] = [
     path("team/money/", money_views.team_money, name="team-money"),
     path("team/defenses/", defense_views.defenses, name="team-defenses"),
     path("team/defenses/new/", defense_views.defense_new, name="team-defense-new"),
+    path("team/defenses/pieces/<slug:field>/<slug:file>/", defense_views.defense_piece, name="team-defense-piece"),
     path("team/defenses/<str:public_id>/", defense_views.defense, name="team-defense"),
     path("team/defenses/<str:public_id>/source/", defense_views.defense_open, name="team-defense-open"),
     path("team/defenses/<str:public_id>/<slug:name>/", defense_views.defense_do, name="team-defense-do"),
