@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from itertools import chain
+from zoneinfo import ZoneInfo
 
 from django.contrib.auth.models import User
 from django.core.cache import cache
@@ -19,6 +20,7 @@ from monitoring.models import TaskerLink
 from monitoring.tasker_figures import Period, PeriodStatistics, statistics_by_tasker, statistics_of_periods
 
 DAYS = 7
+FEWEST_ANSWERS = 5  # fewer say nothing of somebody
 # Reading the answers of a busy day takes a second or two. The list may be this old, what it says of past days older: of
 # them only a panel that fills up late changes anything, and a voiding, which is seen at once.
 FRESH_SECONDS = 60
@@ -125,10 +127,20 @@ def _remembered(period: Period, voiding: int | None, seconds: int) -> Mapping[in
 
 
 def _sorted(rows: Sequence[TaskerRow], sort: str) -> list[TaskerRow]:
+    if sort == DEFAULT_SORTING:
+        # No rule may have fired yet: then those are first who agree least with the others.
+        rows = _sorted(rows, "agreement")
     value_of = SORTINGS[sort.removeprefix("-")]
     known = [row for row in rows if value_of(row) is not None]
     unknown = [row for row in rows if value_of(row) is None]
     return sorted(known, key=lambda row: value_of(row), reverse=sort.startswith("-")) + unknown  # type: ignore[arg-type, return-value]
+
+
+def least_agreeing(*, now: datetime, zone: str) -> TaskerRow | None:
+    """Return who agreed least with the others in the last DAYS days, of those with FEWEST_ANSWERS at least."""
+    rows = tasker_rows(present_taskers(), today=now.astimezone(ZoneInfo(zone)).date(), zone=zone, sort="agreement")
+    known = (row for row in rows if row.week.answers >= FEWEST_ANSWERS and row.week.agreed.value is not None)
+    return next(known, None)
 
 
 COLUMNS = (

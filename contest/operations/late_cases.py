@@ -33,7 +33,7 @@ class LateCase:
 
 def case_backlog(*, now: datetime) -> dict[str, Any]:
     """Return how many cases the board votes on (`open`), since when the `oldest`, and how many wait for more taskers,
-    are late, or lack a quorum; `listed` are those in trouble, the oldest due first."""
+    are late, or lack a quorum; `listed` are the first of them all, the oldest due first."""
     undecided, late, lacking = Q(state=CaseState.OPEN), Q(due_at__lte=now), Q(told_at__isnull=False)
     counts = Case.objects.aggregate(
         open=Count("pk", filter=undecided),
@@ -42,11 +42,11 @@ def case_backlog(*, now: datetime) -> dict[str, Any]:
         late=Count("pk", filter=undecided & late),
         without_quorum=Count("pk", filter=undecided & lacking),
     )
-    return {**counts, "listed": list(_listed(undecided & (Q(due_at__lte=now + DUE_SOON) | lacking), now))}
+    return {**counts, "listed": list(_listed(undecided, now))}
 
 
-def _listed(troubled: Q, now: datetime) -> Iterator[LateCase]:
-    rows = Case.objects.filter(troubled).order_by("due_at", "pk").values_list("public_id", "due_at", "told_at")
+def _listed(undecided: Q, now: datetime) -> Iterator[LateCase]:
+    rows = Case.objects.filter(undecided).order_by("due_at", "pk").values_list("public_id", "due_at", "told_at")
     shown = list(rows[:MOST_LISTED])
     reminded = reminded_lately((public_id for public_id, _, _ in shown), now=now)
     for public_id, due_at, told_at in shown:

@@ -14,10 +14,12 @@ from adjudication.enums import Verdict
 from adjudication.wording import reason_name
 from common import charts
 from common.charts import Chart, ChartValue
+from common.errors import NotFound
 from common.remembered import remembered
 from contest.core.breaks import breaks_in_force
 from contest.core.models import Release
 from contest.core.week_pictures import WAITING_WORDS
+from contest.core.weeks import week_at
 from contest.operations import stages, throughput
 from contest.operations.deadlines import deadlines
 from contest.operations.disagreement import disagreement
@@ -32,8 +34,10 @@ from contest.operations.sweep_health import SweepState, sweep_health, sweeps_in_
 from contest.operations.waiting_items import in_line, oldest_first, waiting_items
 from contest.releases.selectors import unreleased_weeks
 from contest.releases.services import waiting_pictures
+from contest.releases.week_checklist import StepState, week_checklist
 from labeling.enums import AssignmentState, TaskerState
 from labeling.models import Assignment, Image, Response, Tasker
+from monitoring.tasker_rows import least_agreeing
 from policy.calendar import Week
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
@@ -119,6 +123,7 @@ def read_overview(*, now: datetime) -> dict[str, Any]:
         "gold": gold_supply(policy, now=now),
         "disagreement": disagreement(now=now),
         "noticed": flagged_taskers(now=now),
+        "least_agreeing": least_agreeing(now=now, zone=policy.time_zone),
         "cases": board,
         "defenses": figures,
         "reruns": reruns_not_over(),
@@ -126,6 +131,7 @@ def read_overview(*, now: datetime) -> dict[str, Any]:
         "dead_count": dead.count(),
         "releases": _releases(),
         "next_release": _next_release(week),
+        "ended": _ended_week(now),
         "sweeps": sweeps,
         "sweeps_wrong": sum(each.state in (SweepState.LATE, SweepState.FAILING) for each in sweeps),
     }
@@ -252,6 +258,20 @@ def _releases() -> list[dict[str, Any]]:
     """Return the newest parts of the record; `here` says that its zip lies in the release folder of this machine."""
     newest = Release.objects.order_by("-pk")[:MOST_LISTED]
     return [{"release": each, "here": (settings.RELEASE_DIR / f"{each.name}.zip").is_file()} for each in newest]
+
+
+def _ended_week(now: datetime) -> dict[str, Any]:
+    """Return the week that ended last, and its steps that are not done."""
+    week = week_at(week_at(now).start - timedelta(seconds=1))
+    try:
+        steps = remembered(f"week-checklist-{week.name}", _WAITING_SECONDS, lambda: week_checklist(week, now=now))
+    except NotFound:  # the contest had not begun
+        return {"week": None}
+    return {
+        "week": week.name,
+        "steps": len(steps),
+        "left": [each for each in steps if each.state is not StepState.DONE],
+    }
 
 
 def _next_release(week: Week | None) -> dict[str, Any] | None:

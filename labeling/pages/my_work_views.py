@@ -97,6 +97,8 @@ def _first_page(tasker: Tasker, now: datetime) -> dict[str, Any]:
     sums = selectors.sums_of(tasker, zone=timezone.get_current_timezone(), now=now)
     return {
         "sums": sums,
+        "today": _today(sums.days, now),
+        "newest": selectors.own_answers(tasker).order_by("-submitted_at", "-pk").first(),
         "time_in_all": answer_words.duration(sums.milliseconds),
         "days": _with_durations(sums.days),
         "weeks": _with_durations(sums.weeks),
@@ -105,6 +107,12 @@ def _first_page(tasker: Tasker, now: datetime) -> dict[str, Any]:
         "shares_told": policy.gold_feedback is not GoldFeedback.NONE,
         "retired_told": policy.gold_feedback is GoldFeedback.RETIRED,
     }
+
+
+def _today(days: Iterable[selectors.PeriodTotals], now: datetime) -> tuple[int, str] | None:
+    today = timezone.localtime(now).date()
+    found = next((each for each in days if each.first == today), None)
+    return (found.answers, answer_words.duration(found.milliseconds)) if found else None
 
 
 def _with_durations(spans: Iterable[selectors.PeriodTotals]) -> list[tuple[selectors.PeriodTotals, str]]:

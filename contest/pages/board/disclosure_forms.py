@@ -13,7 +13,7 @@ from common.domain_clock import domain_now
 from common.web.forms import Form, TextField
 from contest.board.cases import disclose
 from contest.board.conflicts import MOST_CHARACTERS, conflict_declare
-from contest.board.recusal import undisclosed
+from contest.board.recusal import teams_of_case, undisclosed
 from contest.board.selectors import parties_of
 from contest.core.enums import ConflictKind, PartyRole
 from contest.core.models import Case, Team
@@ -76,7 +76,9 @@ class DisclosureForm(Form):
         # The first reason for which a team is part of the case comes last, and so is kept.
         roles = {final_team(each.team).pk: ROLE_WORDS[PartyRole(each.role)] for each in parties_of(case)}
         data = self.data if self.is_bound else None
-        self.teams = [TieForm(data, team=team, role=roles[team.pk]) for team in undisclosed(case, member)]
+        asked = undisclosed(case, member)
+        self.teams = [TieForm(data, team=team, role=roles[team.pk]) for team in asked]
+        self.answered = [team for team in teams_of_case(case) if team not in asked]
 
     def clean(self) -> None:
         """Refuse the whole while one answer is missing."""

@@ -1,5 +1,8 @@
 """The start page, the rules, and the written instructions."""
 
+from collections import Counter
+from typing import Any
+
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
@@ -8,10 +11,14 @@ from django.views.decorators.cache import cache_control
 
 from common.domain_clock import domain_now
 from common.web.page import page
+from contest.attacks.attack_states import attack_statuses
+from contest.attacks.quota import quota_left
+from contest.attacks.selectors import attacks_by_team
 from contest.board.selectors import stakes_visible_to, to_vote_on
+from contest.core.models import Team
 from contest.core.roles import roles_of
 from contest.defenses.eligibility import frameworks_unchecked
-from contest.defenses.selectors import stakeable
+from contest.defenses.selectors import stakeable, submissions_of
 from contest.pages.public.documents import document, rule_book
 from contest.pages.public.front_page import clocks, front
 from contest.pages.public.rule_numbers import beside_rules
@@ -19,6 +26,8 @@ from contest.policy_changes.selectors import PolicyState, numbers_in_force, poli
 from contest.prizes.checklist import contenders
 from labeling.enums import TaskerState
 from policy.selectors import policy_in_force
+
+LATEST_ATTACKS = 20
 
 
 @page()
@@ -109,6 +118,8 @@ def home(request: HttpRequest) -> HttpResponse:
     context = {"tasker": tasker, "account_roles": roles}
     if roles.board:
         context["waiting"] = _waiting_for_board(request.user)
+    if roles.team:
+        context["figures"] = _figures_of_team(roles.team)
     return render(request, "contest/home.html", context)
 
 
@@ -121,6 +132,21 @@ def _waiting_for_board(member: User) -> dict[str, int]:
         "stakes": stakeable().count(),
         "frameworks": len(frameworks_unchecked(now)),
         "awards": sum(each.pk in seen for each in contenders(now=now)),
+    }
+
+
+def _figures_of_team(team: Team) -> dict[str, Any]:
+    """Return how many pictures a team may still send today, what became of the latest, and how many defenses it has."""
+    now = domain_now()
+    policy = policy_in_force(now).policy
+    latest = list(attacks_by_team(team)[:LATEST_ATTACKS])
+    states = attack_statuses(latest, unrestricted=False, now=now).values()
+    return {
+        "left": quota_left(team, policy=policy, now=now),
+        "a_day": policy.attacks_per_day,
+        "latest": Counter(each.words for each in states).most_common(),
+        "sent": len(latest),
+        "defenses": submissions_of(team).count(),
     }
 
 

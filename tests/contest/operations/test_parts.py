@@ -248,10 +248,10 @@ def case(opened: datetime, due: datetime, **values: Any) -> Case:
     return Case.objects.create(due_at=due, **told | values)
 
 
-def test_cases_that_are_late_or_soon_or_lack_members_are_listed_by_id_alone(now: datetime) -> None:
+def test_open_cases_are_listed_by_id_alone_the_first_due_first(now: datetime) -> None:
     late = case(now - 30 * HOUR, now - HOUR, reason="The secret argument.")
     soon, short = case(now - 3 * HOUR, now + 5 * HOUR), case(now - 3 * HOUR, now + 50 * HOUR, told_at=now - HOUR)
-    case(now, now + 25 * HOUR)
+    other = case(now, now + 25 * HOUR)
     case(now, now - HOUR, state="closed", closed_at=now)
     case(now, now - HOUR, state="panel")
     found = case_backlog(now=now)
@@ -260,6 +260,7 @@ def test_cases_that_are_late_or_soon_or_lack_members_are_listed_by_id_alone(now:
     assert [(each.public_id, each.late, each.soon, each.without_quorum) for each in found["listed"]] == [
         (late.public_id, True, False, None),
         (soon.public_id, False, True, None),
+        (other.public_id, False, False, None),
         (short.public_id, False, False, now - HOUR),
     ]
     assert "secret" not in str(found)
@@ -427,3 +428,10 @@ def test_a_member_of_the_board_finds_their_conflicts_from_every_page(signed_in: 
     for address in ("/", "/board/", "/board/awards/", "/board/withheld/"):
         assert 'href="/board/conflicts/"' in client.get(address).content.decode(), address
     assert "Your conflicts: the teams that you do not judge" in main(client, "/board/")
+
+
+def test_the_overview_names_the_open_steps_of_the_last_week(organizer: Client, last_week: datetime) -> None:
+    week = week_at(last_week)
+    factories.panel(factories.image(origin="attack", received_at=last_week, label_from=last_week), dealt_at=last_week)
+    told = words(organizer, "/organizer/")
+    assert f"Week {week.name} has ended, and" in told and "pictures are labeled" in told
