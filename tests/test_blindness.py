@@ -474,7 +474,7 @@ class _Desk:
         plain = {"assignment": held["id"], "complete": "true", "seconds": "3", **lease, **UNSURE}
         answers = [
             _post(self.client, f"{held['id']}/heartbeat/", **lease),
-            _post(self.client, f"{held['id']}/draft/", revision=1, form={}, **lease),
+            _post(self.client, f"{held['id']}/draft/", browser=held["id"], revision=1, base=0, form={}, **lease),
             *([self.client.get("/label/"), self.client.post("/label/", plain)] if self.pages else []),
             _post(self.client, f"{held['id']}/response/", **lease, **UNSURE),
             _post(self.client, f"{held['id']}/response/", **lease, **OUTLINED),

@@ -363,17 +363,22 @@ def test_a_body_that_no_call_can_use_is_refused_to_strangers_and_taskers(
         assert (answer.status_code, told["code"], bool(told["detail"])) == (400, "parse_error", True), call
 
 
+_DRAFT = {"browser": AN_ID, "revision": 1, "base": 0, "form": {}}
+
+
 @pytest.mark.parametrize(
     ("call", "body", "field", "why"),
     [
         ("assignments/next/", [], None, "no object"),
         ("assignments/next/", {"holding": ["x"]}, "holding", "no ids"),
         ("assignments/{id}/release/", {"problem": 7}, "problem", "no words"),
-        ("assignments/{id}/draft/", {"form": {}}, "revision", "no number"),
-        ("assignments/{id}/draft/", {"revision": True, "form": {}}, "revision", "no whole number"),
-        ("assignments/{id}/draft/", {"revision": 2**31, "form": {}}, "revision", "more than the database holds"),
-        ("assignments/{id}/draft/", {"revision": 1, "form": []}, "form", "no object"),
-        ("assignments/{id}/draft/", {"revision": 1, "form": {}}, "lease_token", "no token"),
+        ("assignments/{id}/draft/", _DRAFT | {"revision": None}, "revision", "no number"),
+        ("assignments/{id}/draft/", _DRAFT | {"revision": True}, "revision", "no whole number"),
+        ("assignments/{id}/draft/", _DRAFT | {"revision": 2**31}, "revision", "more than the database holds"),
+        ("assignments/{id}/draft/", _DRAFT | {"base": -1}, "base", "less than nothing"),
+        ("assignments/{id}/draft/", _DRAFT | {"browser": "mine"}, "browser", "no UUID"),
+        ("assignments/{id}/draft/", _DRAFT | {"form": []}, "form", "no object"),
+        ("assignments/{id}/draft/", _DRAFT, "lease_token", "no token"),
         ("qualification/next/", {"holding": "x"}, "holding", "no list"),
     ],
 )

@@ -19,7 +19,6 @@ from common.remembered import remembered
 from contest.core.breaks import breaks_in_force
 from contest.core.models import Release
 from contest.core.week_pictures import WAITING_WORDS
-from contest.core.weeks import week_at
 from contest.operations import stages, throughput
 from contest.operations.deadlines import deadlines
 from contest.operations.disagreement import disagreement
@@ -34,7 +33,7 @@ from contest.operations.sweep_health import SweepState, sweep_health, sweeps_in_
 from contest.operations.waiting_items import in_line, oldest_first, waiting_items
 from contest.releases.selectors import unreleased_weeks
 from contest.releases.services import waiting_pictures
-from contest.releases.week_checklist import StepState, week_checklist
+from contest.releases.week_checklist import StepState, ended_last, week_checklist
 from labeling.enums import AssignmentState, TaskerState
 from labeling.models import Assignment, Image, Response, Tasker
 from monitoring.tasker_rows import least_agreeing
@@ -51,6 +50,8 @@ MOST_LISTED = 20
 LATEST_ANSWERS = 500
 # What still waits of a week takes a look at each of its pictures, so it is asked less often.
 _WAITING_SECONDS = 60
+# Reading the answers of a week takes seconds on a busy one.
+_AGREEMENT_SECONDS = 900
 _UNDER_WAY = (RunState.QUEUED, RunState.RUNNING)
 _DONE = (RunState.FINISHED, RunState.ASSESSED)
 
@@ -123,7 +124,9 @@ def read_overview(*, now: datetime) -> dict[str, Any]:
         "gold": gold_supply(policy, now=now),
         "disagreement": disagreement(now=now),
         "noticed": flagged_taskers(now=now),
-        "least_agreeing": least_agreeing(now=now, zone=policy.time_zone),
+        "least_agreeing": remembered(
+            "least-agreeing", _AGREEMENT_SECONDS, lambda: (least_agreeing(now=now, zone=policy.time_zone),)
+        )[0],
         "cases": board,
         "defenses": figures,
         "reruns": reruns_not_over(),
@@ -261,17 +264,13 @@ def _releases() -> list[dict[str, Any]]:
 
 
 def _ended_week(now: datetime) -> dict[str, Any]:
-    """Return the week that ended last, and its steps that are not done."""
-    week = week_at(week_at(now).start - timedelta(seconds=1))
+    """Return the week that ended last, and what an organizer can do for it now, in words."""
+    week = ended_last(now)
     try:
         steps = remembered(f"week-checklist-{week.name}", _WAITING_SECONDS, lambda: week_checklist(week, now=now))
     except NotFound:  # the contest had not begun
-        return {"week": None}
-    return {
-        "week": week.name,
-        "steps": len(steps),
-        "left": [each for each in steps if each.state is not StepState.DONE],
-    }
+        return {"week": week.name, "waits": []}
+    return {"week": week.name, "waits": [each.words for each in steps if each.state is StepState.WAITS and each.words]}
 
 
 def _next_release(week: Week | None) -> dict[str, Any] | None:

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from contest.core.models import Release
-from contest.core.settled_weeks import Weeks, open_cases
-from contest.core.week_pictures import WAITING_WORDS, images_of_week
+from contest.core.settled_weeks import Weeks
+from contest.core.week_pictures import WAITING_WORDS
+from contest.core.weeks import week_at
 from contest.payments.payable import payables
 from contest.releases.builds import is_being_built
+from contest.releases.contest_tables import first_moment
 from contest.releases.selectors import changed_since, parts_of
 from contest.releases.services import waiting_pictures
 from policy.calendar import Week
@@ -60,8 +62,13 @@ def _release(week: Week, waiting: Mapping[str, int], now: datetime) -> Iterator[
         yield WeekStep("The release is published", StepState.DONE, _published_words(parts))
         yield _errata(week, parts[-1])
         return
+    first = first_moment(week.start)
     if week.end > now:
         state, words = StepState.LATER, "After the week's end, when no picture waits."
+    elif first is None or first >= week.end:
+        yield WeekStep("The release is published", StepState.DONE, "Nothing happened in this week, so it has none.")
+        yield WeekStep("Corrections are published", StepState.DONE)
+        return
     elif is_being_built(week):
         state, words = StepState.WAITS, "It is being built."
     elif any(waiting.values()):
@@ -88,13 +95,12 @@ def _errata(week: Week, newest: Release) -> WeekStep:
 def _appeals(week: Week, now: datetime) -> WeekStep:
     """Appeals are over when they are for each defense that pictures are run against (R18, R22)."""
     title, known = "Appeals are over", Weeks(now)
-    if week.end > now or not images_of_week(week).exists():
-        over = week.end <= now
-        return WeekStep(title, StepState.DONE if over else StepState.LATER, "" if over else "After the week's end.")
-    cases = open_cases().filter(image__in=images_of_week(week)).count()
-    if cases:
-        words = f"The board has {cases:,} open case{'' if cases == 1 else 's'} of its pictures."
-        return WeekStep(title, StepState.WAITS, words, "overview", "board-cases")
+    if week.end > now:
+        return WeekStep(title, StepState.LATER, "After the week's end.")
+    if known.has_cases(week):
+        return WeekStep(
+            title, StepState.WAITS, "The board has an open case of its pictures.", "overview", "board-cases"
+        )
     closings = [known.rulings_close_at(week)]
     closings += [known.appeals_close_at(week, of=each) for each in defenses_in_force()]
     ends = [each for each in closings if each is not None]
@@ -105,13 +111,22 @@ def _appeals(week: Week, now: datetime) -> WeekStep:
 
 
 def _money(week: Week, now: datetime) -> WeekStep:
-    title, rows = "Money is paid", payables(now=now)
-    due = sum(each.due > 0 for each in rows)
-    if due:
-        words = f"{due:,} team{' has' if due == 1 else 's have'} money that can be paid."
-        return WeekStep(title, StepState.WAITS, words, "organizer-money")
+    """What can be paid is a step of the week that ended last: money belongs to no week once its appeals are over."""
+    title = "Money is paid"
+    if week.end > now:
+        return WeekStep(title, StepState.LATER, "After the appeals.")
+    rows = payables(now=now)
     waits = sum(week.name in each.weeks for each in rows)
     if waits:
         words = f"The money of {waits:,} team{'' if waits == 1 else 's'} waits for the appeals of this week."
         return WeekStep(title, StepState.LATER, words, "organizer-money")
-    return WeekStep(title, StepState.DONE if week.end <= now else StepState.LATER)
+    due = sum(each.due > 0 for each in rows) if week == ended_last(now) else 0
+    if due:
+        words = f"{due:,} team{' has' if due == 1 else 's have'} money that can be paid."
+        return WeekStep(title, StepState.WAITS, words, "organizer-money")
+    return WeekStep(title, StepState.DONE)
+
+
+def ended_last(now: datetime) -> Week:
+    """Return the week before the present one."""
+    return week_at(week_at(now).start - timedelta(seconds=1))

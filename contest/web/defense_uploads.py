@@ -3,6 +3,7 @@
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -30,8 +31,9 @@ FILES: Mapping[str, tuple[str, int]] = {
 TEXTS = ("name", "licence", "description", "image")
 MOST_BYTES = sum(most for _, most in FILES.values()) + MIB
 LEAST_FREE_BYTES = 1 << 30
-_LEFT_SECONDS = 24 * 3600
-_SUFFIX = ".upload"
+# Files that come in one request, and those that come in pieces; of either, what nobody goes on with is removed.
+UPLOAD, PIECES = ".upload", ".pieces"
+_LEFT_SECONDS = {UPLOAD: 24 * 3600, PIECES: 3 * 24 * 3600}
 
 
 def upload_folder() -> Path:
@@ -58,7 +60,7 @@ class StreamedFiles(FileUploadHandler):
             self.refused[field_name] = f"The file '{field_name}' is not known."
             raise SkipFile
         self._most = FILES[field_name][1]
-        kept = NamedTemporaryFile(dir=upload_folder(), suffix=_SUFFIX)  # noqa: SIM115 - it lives as long as the request
+        kept = NamedTemporaryFile(dir=upload_folder(), suffix=UPLOAD)  # noqa: SIM115 - it lives as long as the request
         # Django closes it by this name, where the rest of a file is passed over.
         self.file = UploadedFile(kept, self.file_name, self.content_type, 0, self.charset, self.content_type_extra)
 
@@ -87,24 +89,27 @@ def expect_upload(request: HttpRequest) -> None:
     """Let `request` stream its files to the disk. Before any of it is read: Conflict (`no_room`) where the disk has no
     room for it."""
     stated = request.META.get("CONTENT_LENGTH") or "0"
-    _forget_left(upload_folder())
-    expect_room(int(stated) if stated.isdecimal() else 0)
+    size = int(stated) if stated.isdecimal() else 0
+    forget_left()
+    expect_room(rest=size, whole=size)
     request.upload_handlers = [StreamedFiles(request)]
 
 
-def expect_room(size: int) -> None:
-    """Conflict (`no_room`) where the disk has no room for a file of `size` bytes."""
-    # Once as it comes, and once more in the store, which may lie on the same disk.
-    if shutil.disk_usage(upload_folder()).free < 2 * size + LEAST_FREE_BYTES:
+def expect_room(*, rest: int, whole: int) -> None:
+    """Conflict (`no_room`) where the disk has no room for the rest of a file, and for the whole once more in the store,
+    which may lie on the same disk."""
+    if shutil.disk_usage(upload_folder()).free < rest + whole + LEAST_FREE_BYTES:
         words = "The server has no room for a file of this size now. The organizers can see it; try again later."
         raise Conflict(words, "no_room")
 
 
-def _forget_left(folder: Path) -> None:
-    """Remove what a killed process left behind a day ago or more."""
-    for left in folder.glob(f"*{_SUFFIX}"):
-        if left.stat().st_mtime < time.time() - _LEFT_SECONDS:
-            left.unlink(missing_ok=True)
+def forget_left() -> None:
+    """Remove what a killed process left behind a day ago, and pieces that nobody went on with for three."""
+    for suffix, seconds in _LEFT_SECONDS.items():
+        for left in upload_folder().glob(f"*{suffix}"):
+            with suppress(FileNotFoundError):  # another request removes it too
+                if left.stat().st_mtime < time.time() - seconds:
+                    left.unlink()
 
 
 def stream_files(before: Callable[[HttpRequest], Any]) -> Callable[..., Any]:

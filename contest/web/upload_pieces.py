@@ -6,26 +6,25 @@ field of the form; another one takes its place.
 
 import fcntl
 import re
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from os import SEEK_END
 from pathlib import Path
 from typing import IO, Any
+from uuid import uuid4
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
 from common.web.body_limits import MIB
-from contest.web.defense_uploads import FILES, expect_room, upload_folder
+from contest.web.defense_uploads import FILES, PIECES, UPLOAD, expect_room, forget_left, upload_folder
 from scoring.trials.submitted_files import too_large
 
 PIECE_BYTES = 16 * MIB
 _READ_BYTES = MIB
-_KEPT_SECONDS = 3 * 24 * 3600
-_SUFFIX = ".pieces"
 _KEY = re.compile(r"[0-9a-f]{64}")
+_NOT_WHOLE = "This file did not arrive whole. Hand in again: only what is missing is sent."
 _WHOLE = re.compile(r"([0-9a-f]{64}):(\d{1,14})")
 
 
@@ -35,48 +34,62 @@ def bytes_kept(user: User, field: str, key: str) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def keep_piece(user: User, field: str, key: str, *, at: int, length: int, body: HttpRequest) -> int:
-    """Add `length` bytes from `body`, which begin at `at`; return how many are here now.
+def keep_piece(user: User, field: str, key: str, *, at: int, length: int, size: int, body: HttpRequest) -> int:
+    """Add `length` bytes from `body`, which begin at `at`, to a file of `size`; return how many are here now.
 
     Conflict: `wrong_place` where they do not begin at the end of what is here, `busy` while another request adds some,
-    `no_room` where the disk is full. InvalidInput (`too_large`) beyond the most that the field takes. What arrives
-    before a connection breaks stays.
+    `no_room` where the disk has no room for the whole file. InvalidInput (`too_large`) beyond the most that the field
+    takes. What arrives before a connection breaks stays.
     """
     path = _path(user, field, key)
     what, most = FILES[field]
-    if at + length > most:
+    if max(size, at + length) > most:
         raise too_large(what, most, field)
-    expect_room(length)
+    expect_room(rest=max(size - at, length), whole=size)
+    forget_left()
     if at == 0:
-        _remove(each for each in _files_of(user, field) if each != path)
+        _remove(each for each in upload_folder().glob(f"{user.pk}-{field}-*{PIECES}") if each != path)
+    elif not path.exists():
+        raise _wrong_place(0)
     with _opened_alone(path) as file:
         if file.tell() != at:
-            words = f"The server has {file.tell():,} bytes of this file: the next piece begins there."
-            raise Conflict(words, "wrong_place")
+            raise _wrong_place(file.tell())
         while piece := body.read(_READ_BYTES):
             file.write(piece)
         return file.tell()
 
 
-def kept_files(texts: Mapping[str, Any], user: User) -> dict[str, Path]:
-    """Return the files that a form names, in `<field>_kept` as `<key>:<bytes>`; WrongFields where one is not whole."""
-    found, wrong = {}, {}
-    for field in FILES:
-        if not (named := texts.get(f"{field}_kept")):
-            continue
-        whole = _WHOLE.fullmatch(str(named))
-        if whole and bytes_kept(user, field, whole[1]) == int(whole[2]) > 0:
-            found[field] = _path(user, field, whole[1])
-        else:
-            wrong[field] = "This file did not arrive whole. Hand in again: only what is missing is sent."
-    if wrong:
-        raise WrongFields(wrong)
-    return found
+def _wrong_place(end: int) -> Conflict:
+    return Conflict(f"The server has {end:,} bytes of this file: the next piece begins there.", "wrong_place")
 
 
-def forget_files(files: Mapping[str, Path]) -> None:
-    """Remove files that were handed in."""
-    _remove(files.values())
+@contextmanager
+def taken_files(texts: Mapping[str, Any], user: User) -> Iterator[dict[str, Path]]:
+    """Give out the files that a form names, in `<field>_kept` as `<key>:<bytes>`; WrongFields where one is not whole.
+
+    Nobody changes them meanwhile. They are removed at the end, and kept for another try where that is an error.
+    """
+    named = {field: _WHOLE.fullmatch(str(texts[f"{field}_kept"])) for field in FILES if texts.get(f"{field}_kept")}
+    with ExitStack() as stack:
+        found = {field: _path(user, field, whole[1]) for field, whole in named.items() if whole}
+        for field, path in list(found.items()):
+            if not path.exists() or stack.enter_context(_opened_alone(path)).tell() != _stated(named[field]):
+                del found[field]
+        if lacking := named.keys() - found.keys():
+            raise WrongFields(dict.fromkeys(sorted(lacking), _NOT_WHOLE))
+        # Under names that no piece can have: another window may begin the same file anew.
+        taken = {field: path.rename(path.with_suffix(f".{uuid4().hex}{UPLOAD}")) for field, path in found.items()}
+        try:
+            yield taken
+        except BaseException:
+            for field, path in taken.items():
+                path.rename(found[field])
+            raise
+        _remove(taken.values())
+
+
+def _stated(whole: re.Match[str] | None) -> int:
+    return int(whole[2]) if whole else 0
 
 
 def _path(user: User, field: str, key: str) -> Path:
@@ -84,16 +97,7 @@ def _path(user: User, field: str, key: str) -> Path:
         raise NotFound("The form has no such file.", "not_found")
     if not _KEY.fullmatch(key):
         raise InvalidInput("Name the file by 64 hexadecimal digits.", "invalid")
-    return upload_folder() / f"{user.pk}-{field}-{key}{_SUFFIX}"
-
-
-def _files_of(user: User, field: str) -> Iterator[Path]:
-    """Yield the files of this field that are here; those that nobody went on with for days are removed."""
-    for path in upload_folder().glob(f"*{_SUFFIX}"):
-        if path.name.startswith(f"{user.pk}-{field}-"):
-            yield path
-        elif path.stat().st_mtime < time.time() - _KEPT_SECONDS:
-            path.unlink(missing_ok=True)
+    return upload_folder() / f"{user.pk}-{field}-{key}{PIECES}"
 
 
 def _remove(paths: Any) -> None:

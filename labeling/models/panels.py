@@ -247,11 +247,13 @@ class Assignment(models.Model):
 class Draft(models.Model):
     """What a tasker has filled in and not submitted, so that they can go on with it in another browser.
 
-    `form` is the JSON object that the page keeps, and says nothing to the server. A draft of a picture that is answered
-    is removed some time later, and so is one that nobody has changed for days.
+    `form` is the JSON object that the page keeps, and says nothing to the server. `browser` is the one that sent it, by
+    a random name of its own. A draft of a picture that is answered is removed some time later, and so is one that
+    nobody has changed for days.
     """
 
     assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT)
+    browser = models.UUIDField()
     revision = models.PositiveIntegerField()
     form = models.TextField()
     saved_at = models.DateTimeField(db_index=True)

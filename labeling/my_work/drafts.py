@@ -1,10 +1,12 @@
 """Drafts of forms that are not submitted yet: they follow a tasker from one browser to another.
 
-The page numbers each change of a form. The draft with the higher number stands; the browser with the other one gets it.
+A browser numbers each change of a form, and names with it the number of the draft that it began from. It never replaces
+a draft of another browser that it has not seen: it gets that one instead.
 """
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -13,7 +15,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
-from common.errors import Conflict
+from common.errors import Conflict, InvalidInput
 from labeling.enums import AssignmentState
 from labeling.leases import own_assignment
 from labeling.models import Assignment, Draft, Tasker
@@ -22,32 +24,49 @@ from labeling.models import Assignment, Draft, Tasker
 KEPT_FOR = timedelta(days=14)
 
 
+@dataclass(frozen=True, slots=True)
+class SentDraft:
+    """What a browser sends: its name, the number of the change, the number of the draft it began from, and the form."""
+
+    browser: UUID
+    revision: int
+    base: int
+    form: Mapping[str, Any]
+
+
 @transaction.atomic
 def draft_keep(
     *,
     tasker: Tasker,
     assignment_id: UUID,
     lease_token: str,
-    revision: int,
-    form: Mapping[str, Any],
+    sent: SentDraft,
     now: datetime,
 ) -> Draft | None:
-    """Keep a draft where it is newer than the one kept so far; return the one that is kept now.
+    """Keep a draft where it follows the one kept so far; return the one that is kept now.
 
     Revision 0 keeps nothing and asks for what is kept; None where nothing is. NotFound for another tasker's picture;
-    Conflict (`wrong_token`, `already_answered`).
+    Conflict (`wrong_token`, `already_answered`); InvalidInput for a number that JSON does not have.
     """
     assignment = own_assignment(tasker, assignment_id, lease_token, lock=_own_assignment)
     if assignment.state == AssignmentState.ANSWERED:
         raise Conflict(_("This picture is answered: its draft is not kept."), "already_answered")
-    if revision:
-        changed = {"revision": revision, "form": json.dumps(form), "saved_at": now}
-        older = Draft.objects.filter(assignment=assignment, revision__lt=revision)
+    if sent.revision:
+        changed = {"browser": sent.browser, "revision": sent.revision, "form": _text(sent.form), "saved_at": now}
+        seen = Q(browser=sent.browser) | Q(revision__lte=sent.base)
+        older = Draft.objects.filter(seen, assignment=assignment, revision__lt=sent.revision)
         if not older.update(**changed):
             Draft.objects.bulk_create([Draft(assignment=assignment, **changed)], ignore_conflicts=True)
             # Another browser may have kept an older one a moment before.
             older.update(**changed)
     return Draft.objects.filter(assignment=assignment).first()
+
+
+def _text(form: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(form, allow_nan=False)
+    except ValueError:
+        raise InvalidInput(_("Send only numbers that JSON has."), "invalid", field="form") from None
 
 
 def _own_assignment(tasker: Tasker, assignment_id: UUID) -> Assignment | None:

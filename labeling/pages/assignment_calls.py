@@ -1,4 +1,4 @@
-"""API calls of labeling: claim, heartbeat, release, submit."""
+"""API calls of labeling: claim, draft, heartbeat, release, submit."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -24,7 +24,7 @@ from labeling.access import labeling_tasker, tasker_of
 from labeling.answers import FIELDS
 from labeling.enums import ReportKind
 from labeling.models import Assignment, Draft
-from labeling.my_work.drafts import draft_keep, draft_of
+from labeling.my_work.drafts import SentDraft, draft_keep, draft_of
 from labeling.notices import iso
 from labeling.pages.shapes import (
     MOST_REVISION,
@@ -152,11 +152,19 @@ def _kind(data: Mapping[str, Any]) -> ReportKind | None:
     return ReportKind(data["kind"])
 
 
-def _revision(data: Mapping[str, Any]) -> int:
-    value = data.get("revision")
+def _browser(data: Mapping[str, Any]) -> UUID:
+    try:
+        return UUID(data["browser"])
+    except (KeyError, ValueError, AttributeError, TypeError):
+        raise InvalidInput(_("Send browser as a random UUID."), "invalid", field="browser") from None
+
+
+def _revision(data: Mapping[str, Any], name: str) -> int:
+    value = data.get(name)
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_REVISION:
         return value
-    raise InvalidInput(_("Send revision as a whole number from 0 on."), "invalid", field="revision")
+    words = _("Send %(name)s as a whole number from 0 on.") % {"name": name}
+    raise InvalidInput(words, "invalid", field=name)
 
 
 def _form(data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -239,20 +247,19 @@ class AssignmentDraft(APIView):
     def post(self, request: Request, assignment_id: UUID) -> Response:
         """Keep it, so that the tasker can go on in another browser. Where a newer one is kept, that one comes back."""
         tasker = tasker_of(request.user)
-        data = _body(request.data, frozenset({"lease_token", "revision", "form"}))
-        revision, form = _revision(data), _form(data)
+        data = _body(request.data, frozenset({"lease_token", "browser", "revision", "base", "form"}))
+        sent = SentDraft(_browser(data), _revision(data, "revision"), _revision(data, "base"), _form(data))
         draft = draft_keep(
             tasker=tasker,
             assignment_id=assignment_id,
             lease_token=_lease_token(data),
-            revision=revision,
-            form=form,
+            sent=sent,
             now=domain_now(),
         )
         if draft is None:
             return Response(status=status.HTTP_204_NO_CONTENT)
         kept = draft_json(draft)
-        if (kept["revision"], kept["form"]) == (revision, form):
+        if (draft.browser, draft.revision) == (sent.browser, sent.revision):
             del kept["form"]
         return Response(kept)
 

@@ -91,7 +91,7 @@ def _keeping() -> dict[str, Words]:
         "savedOnServer": _("Saved {time}"),
         "notKept": _("Not kept on this device: its storage is full or closed."),
         "changedElsewhere": _(
-            "This picture was changed in another window. That draft is shown; undo brings yours back."
+            "This picture was changed in another window. That draft is shown; undo brings your outline back."
         ),
         "answeredElsewhere": _("You answered that picture in another window. This is the next one."),
         "leaveOpen": _forms(

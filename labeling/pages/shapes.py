@@ -34,12 +34,18 @@ class PictureOut(serializers.Serializer[Any]):
 _FORM = {"answers": {"contains_bird": "definitely_yes"}}
 
 
-@_example(lease_token=_LEASE_TOKEN, revision=7, form=_FORM)
+@_example(lease_token=_LEASE_TOKEN, browser="7d0e3f1c-9a52-4f5b-9a37-0c6f3f1d2b84", revision=7, base=5, form=_FORM)
 class DraftIn(serializers.Serializer[Any]):
     """What is filled in so far. `revision` grows with every change; with 0 nothing is kept."""
 
     lease_token = serializers.CharField(max_length=64)
+    browser = serializers.UUIDField(help_text="A random name of the browser, the same each time.")
     revision = serializers.IntegerField(min_value=0, max_value=MOST_REVISION)
+    base = serializers.IntegerField(
+        min_value=0,
+        max_value=MOST_REVISION,
+        help_text="The revision of the draft that came from the server, or 0.",
+    )
     form = serializers.DictField(help_text="Any object. It comes back as it is.")
 
 

@@ -2,7 +2,7 @@
 // is missing.
 import { csrfToken } from "./csrf.js";
 import { find, findAll } from "./dom.js";
-import { keyOf, PIECE_BYTES, PieceRefused, sendPieces, SignedOut } from "./upload_pieces.js";
+import { FileGone, keyOf, PIECE_BYTES, PieceRefused, sendPieces, SignedOut } from "./upload_pieces.js";
 
 /** @typedef {{address?: string, detail?: string, fields?: Record<string, string[]>}} Answer of the server to an upload */
 
@@ -13,6 +13,7 @@ const ENDED_EARLY =
 const SIGNED_OUT = "You are signed out, and nothing was handed in. Your files stay chosen here: sign in, then hand in again.";
 const OTHER_TEAM =
   "This page was opened for team {team}, and you are signed in as a member of another team now. Nothing was sent, and your files stay chosen here: sign in for team {team} again, or reload this page to hand in for the other one.";
+const FILE_GONE = "A file changed on your device, or cannot be read any more. Nothing was handed in: choose it again.";
 const TOO_LARGE = "This file has more than is allowed. Make it smaller.";
 
 /** @param {number} bytes */
@@ -117,6 +118,7 @@ class HandIn {
     } catch (error) {
       if (error instanceof SignedOut) this.endSignedOut();
       else if (error instanceof PieceRefused) this.refuse(error.answer);
+      else if (error instanceof FileGone) this.end(FILE_GONE);
       else throw error;
     }
   }
@@ -128,6 +130,7 @@ class HandIn {
   async sendLarge() {
     const { pieces } = this.form.dataset;
     const kept = new Map();
+    const sent = new Map();
     for (const { name, files } of pieces ? this.inputs : []) {
       const file = files?.[0];
       const key = file && file.size > PIECE_BYTES && (await keyOf(file));
@@ -139,8 +142,11 @@ class HandIn {
         this.show({ loaded: bytes, total: file.size }, seconds, { before: began.bytes, name: file.name, broken });
       });
       kept.set(name, `${key}:${file.size}`);
+      sent.set(name, file);
     }
-    return kept;
+    // Another file may have been chosen meanwhile.
+    const isAsSent = this.inputs.every(({ name, files }) => !sent.has(name) || sent.get(name) === files?.[0]);
+    return isAsSent ? kept : this.sendLarge();
   }
 
   /** @param {Map<string, string>} kept the files that the server has, by field */

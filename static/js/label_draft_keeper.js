@@ -1,11 +1,12 @@
 // The draft of the picture on screen: kept on this device after each change, and a moment later on the server, so that
-// another browser goes on with it. Changes are numbered; the draft with the higher number stands.
+// another browser goes on with it. Of two browsers, the one that has not seen the other's draft gets it, and an undo
+// brings back the outline that it replaces.
 
 import { post, Refusal, Unreachable } from "./label_api.js";
 import { data, words } from "./label_words.js";
 
 /** @import { Bar } from "./label_bar.js" */
-/** @import { Device, Draft, Windows } from "./label_drafts.js" */
+/** @import { Device, Draft, Form, Windows } from "./label_drafts.js" */
 /** @import { Pictures } from "./label_pictures.js" */
 /** @import { Sheet } from "./label_sheet.js" */
 /** @import { Assignment, DraftOnServer } from "./label_words.js" */
@@ -18,6 +19,19 @@ import { data, words } from "./label_words.js";
 
 // After the last change. Who answers at once never sends a draft.
 const REST_MS = 2500;
+const BROWSER = "unanimous.browser";
+
+/** A random name of this browser; of this page alone where its storage is closed. */
+const browser = (() => {
+  const name = crypto.randomUUID?.() ?? URL.createObjectURL(new Blob()).slice(-36);
+  try {
+    const known = localStorage.getItem(BROWSER) ?? name;
+    localStorage.setItem(BROWSER, known);
+    return known;
+  } catch {
+    return name;
+  }
+})();
 
 /**
  * The newer draft of a picture: of this device, or the one that came from the server with it.
@@ -35,7 +49,7 @@ export async function newestDraft(device, { id, draft }) {
  * @returns {Draft}
  */
 function fromServer({ revision, saved_at: savedAt, form }) {
-  return { revision, savedAt: Date.parse(savedAt), form: form ?? {} };
+  return { revision, base: revision, savedAt: Date.parse(savedAt), form: form ?? {} };
 }
 
 export class DraftKeeper {
@@ -43,7 +57,10 @@ export class DraftKeeper {
   revision = 0;
   #parts;
   #on;
-  #kept = 0; // the revision that the server has, as far as this page knows
+  /** @type {Form} */
+  #form = {}; // what this revision is; the time of work alone would make another one of it
+  #base = 0; // the revision of the server's draft that this one began from
+  #sent = 0; // the newest revision that the server has
   #timer = 0;
   #isSending = false;
 
@@ -69,10 +86,17 @@ export class DraftKeeper {
    */
   begin(draft) {
     clearTimeout(this.#timer);
-    this.revision = draft?.revision ?? 0;
-    this.#kept = 0;
-    if (draft?.savedAt) this.#sendSoon();
+    this.#remember(draft ?? { revision: 0 });
+    this.#sent = this.#base;
+    if (draft?.savedAt && this.revision > this.#base) this.#sendSoon();
     this.#parts.bar.showSaved(draft?.savedAt ? { savedAt: new Date(draft.savedAt) } : undefined);
+  }
+
+  /** @param {Draft} draft */
+  #remember({ revision, base = 0, form = {} }) {
+    this.revision = revision;
+    this.#base = base;
+    this.#form = form;
   }
 
   /** Keep what is filled in, at once and after every stroke. */
@@ -81,7 +105,8 @@ export class DraftKeeper {
     const id = pictures.current?.id;
     if (!id || !this.#on.isOnScreen(id)) return;
     const revision = (this.revision += 1);
-    const kept = await device.keep(id, revision, sheet.draft);
+    const form = (this.#form = sheet.draft);
+    const kept = await device.keep(id, revision, form, this.#base);
     if (!this.#on.isOnScreen(id)) return;
     if (kept.submitted) {
       this.#on.answeredElsewhere(id);
@@ -115,15 +140,18 @@ export class DraftKeeper {
   }
 
   /**
+   * Show another draft. One that comes in the middle of a stroke is found again when the stroke is kept.
    * @param {Draft} draft
    * @param {string} text
    */
-  #adopt({ revision, savedAt, form = {} }, text) {
+  #adopt(draft, text) {
     const { bar, sheet } = this.#parts;
-    this.revision = revision;
-    sheet.adopt(form);
-    bar.showSaved(savedAt ? { savedAt: new Date(savedAt) } : undefined);
+    if (sheet.isDrawing) return false;
+    this.#remember(draft);
+    sheet.adopt(draft.form ?? {});
+    bar.showSaved(draft.savedAt ? { savedAt: new Date(draft.savedAt) } : undefined);
     bar.show(text);
+    return true;
   }
 
   // On the server. The qualification has no drafts there.
@@ -134,7 +162,7 @@ export class DraftKeeper {
   }
 
   #sendChanges() {
-    if (this.revision > this.#kept) this.#send();
+    if (this.revision > this.#sent) this.#send();
   }
 
   /** Send the draft on screen, or ask for a newer one. */
@@ -150,15 +178,16 @@ export class DraftKeeper {
 
   /** @param {Assignment} assignment */
   async #exchange({ id, lease_token }) {
-    const { revision } = this;
-    const form = revision ? this.#parts.sheet.draft : {};
+    const sent = { lease_token, browser, revision: this.revision, base: this.#base, form: this.#form };
     try {
-      const reply = await post(`${data.api}${id}/draft/`, { lease_token, revision, form });
+      const reply = await post(`${data.api}${id}/draft/`, sent);
       const draft = /** @type {DraftOnServer | null} */ (reply.data);
-      if (draft && this.#on.isOnScreen(id)) this.#exchanged(draft, revision);
+      if (draft && this.#on.isOnScreen(id)) this.#exchanged(draft, sent.revision);
     } catch (error) {
-      // It stays on this device, and goes out with the next change. That a lease has ended is said by its renewal.
       if (!(error instanceof Refusal || error instanceof Unreachable)) throw error;
+      // A draft that is not taken stays on this device, and goes out with the next change. That a lease has ended is
+      // said by its renewal.
+      if (error instanceof Refusal && error.code === "already_answered") this.#on.answeredElsewhere(id);
     }
   }
 
@@ -167,13 +196,21 @@ export class DraftKeeper {
    * @param {number} sent the revision of the one that was sent
    */
   #exchanged(draft, sent) {
-    this.#kept = draft.revision;
-    if (this.revision !== sent) {
-      this.#sendSoon();
-    } else if (draft.form) {
-      this.#adopt(fromServer(draft), sent ? words.changedElsewhere : "");
-    } else {
-      this.#parts.bar.showSaved({ savedAt: new Date(draft.saved_at), onServer: true });
-    }
+    const isOwn = !draft.form;
+    if (isOwn) this.#sent = draft.revision;
+    if (this.revision !== sent) this.#sendSoon();
+    else if (isOwn) this.#parts.bar.showSaved({ savedAt: new Date(draft.saved_at), onServer: true });
+    else if (draft.revision !== this.#base) this.#adoptFromServer(draft);
+  }
+
+  /** @param {DraftOnServer} draft of another browser */
+  #adoptFromServer(draft) {
+    const { revision } = this;
+    if (!this.#adopt(fromServer(draft), revision ? words.changedElsewhere : "")) return;
+    this.#sent = draft.revision;
+    if (revision < draft.revision) return;
+    // This device has kept a later one: the draft that is shown now follows it.
+    this.revision = revision;
+    this.keep();
   }
 }

@@ -22,7 +22,7 @@
  * @property {Record<string, ClassWork>} [kept] by class, for when an answer changes back
  * @property {number} [seconds] of work
  */
-/** @typedef {{revision: number, savedAt?: number, form?: Form}} Draft */
+/** @typedef {{revision: number, base?: number, savedAt?: number, form?: Form}} Draft `base`: the server's before it */
 /** @typedef {Draft & {assignment: string, account: string, savedAt: number}} KeptDraft */
 /** @typedef {{lease_token: string, outline: Line[] | null, seconds: number} & Answers & Statements} Answer as it is sent */
 /**
@@ -122,10 +122,11 @@ export class Device {
    * @param {string} assignment
    * @param {number} revision
    * @param {Form} form
+   * @param {number} [base] the revision of the server's draft that it began from
    * @returns {Promise<Kept>}
    */
-  async keep(assignment, revision, form) {
-    const draft = { assignment, account: this.#account, revision, savedAt: Date.now(), form };
+  async keep(assignment, revision, form, base = 0) {
+    const draft = { assignment, account: this.#account, revision, base, savedAt: Date.now(), form };
     try {
       const refused = await this.#run(async ({ drafts, outbox, receipts }) => {
         /** @type {Kept | null} */

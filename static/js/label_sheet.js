@@ -87,8 +87,16 @@ export class Sheet {
    * @param {Form} form
    */
   adopt(form) {
-    this.#editor.adopt(form.drawing ?? NOTHING_DRAWN, form.steps);
+    const drawing = form.drawing ?? NOTHING_DRAWN;
+    // An undo never brings the outline of one class under another one.
+    if ((form.askedLast ?? null) === this.#askedLast) this.#editor.adopt(drawing, form.steps);
+    else this.#editor.restore(drawing, form.steps);
     this.#fill(form);
+  }
+
+  /** Whether a stroke is just being drawn. */
+  get isDrawing() {
+    return this.#editor.isInGesture;
   }
 
   /**

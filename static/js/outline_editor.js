@@ -156,6 +156,11 @@ export class OutlineEditor {
     this.#tracer.end();
   }
 
+  /** Whether a pointer is just drawing, dragging or moving the picture. */
+  get isInGesture() {
+    return this.#interaction.gesture !== null;
+  }
+
   /** Whether a ring is begun and not closed. */
   get drawing() {
     return this.#model.present.open.length > 0;

@@ -10,7 +10,7 @@ import { lines } from "./outline_drawing.js";
 /** @typedef {{past: Change[], future: Change[]}} Steps from the present drawing, the nearest step first */
 /** @typedef {{past: Drawing[], future: Drawing[]}} History the nearest step last */
 
-// With a corner of about 15 bytes, all steps together stay below 50 kB.
+// With a corner of about 15 bytes, the steps in one direction stay below 50 kB.
 const MOST_STEPS = 200;
 const MOST_CORNERS = 2000;
 

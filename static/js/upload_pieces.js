@@ -8,6 +8,8 @@ import { csrfToken } from "./csrf.js";
 
 export const PIECE_BYTES = 8 * 1024 * 1024;
 const LONGEST_WAIT_S = 30;
+const SERVER_ERROR = 500;
+const BUSY = 503;
 // Another piece of the file arrived meanwhile, or is arriving: the server says where to go on.
 const ELSEWHERE = new Set(["wrong_place", "busy"]);
 
@@ -19,6 +21,9 @@ export class PieceRefused extends Error {
     this.answer = answer;
   }
 }
+
+/** The file on this device is not the one that was chosen, or cannot be read any more. */
+export class FileGone extends Error {}
 
 /** Nobody is signed in any more. */
 export class SignedOut extends Error {}
@@ -32,8 +37,15 @@ export async function keyOf(file) {
   if (!crypto.subtle) return null;
   const facts = new TextEncoder().encode(`${file.name}\n${file.size}\n${file.lastModified}\n`);
   const known = new Blob([facts, file.slice(0, PIECE_BYTES), file.slice(-PIECE_BYTES)]);
-  const hash = await crypto.subtle.digest("SHA-256", await known.arrayBuffer());
+  const hash = await crypto.subtle.digest("SHA-256", await contentOf(known));
   return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** @param {Blob} piece */
+function contentOf(piece) {
+  return piece.arrayBuffer().catch(() => {
+    throw new FileGone();
+  });
 }
 
 /**
@@ -47,7 +59,7 @@ export async function sendPieces(file, address, query, onSent) {
   let at = -1; // where to go on; to be asked for first, and after each trouble
   let tries = 0;
   while (at < file.size) {
-    const { bytes, elsewhere } = await (at < 0 ? asked(address + query) : sent(file, at, address, query));
+    const { bytes, elsewhere } = at < 0 ? await asked(address + query) : await sent(file, at, address, query);
     if (bytes !== null) {
       at = bytes;
       tries = 0;
@@ -63,7 +75,7 @@ export async function sendPieces(file, address, query, onSent) {
 
 /** @param {string} address */
 function asked(address) {
-  return bytesOf(fetch(address, { redirect: "manual", cache: "no-store" }));
+  return bytesOf(fetch(address, { redirect: "manual", cache: "no-store", headers: { Accept: "application/json" } }));
 }
 
 /**
@@ -72,10 +84,10 @@ function asked(address) {
  * @param {string} address
  * @param {string} query
  */
-function sent(file, at, address, query) {
+async function sent(file, at, address, query) {
   const headers = { "Content-Type": "application/octet-stream", "X-CSRFToken": csrfToken(), Accept: "application/json" };
-  const body = file.slice(at, at + PIECE_BYTES);
-  const place = `${address}${query}${query ? "&" : "?"}at=${at}`;
+  const body = await contentOf(file.slice(at, at + PIECE_BYTES));
+  const place = `${address}${query}${query ? "&" : "?"}at=${at}&size=${file.size}`;
   return bytesOf(fetch(place, { method: "POST", redirect: "manual", headers, body }));
 }
 
@@ -86,13 +98,15 @@ function sent(file, at, address, query) {
  */
 async function bytesOf(asking) {
   const response = await asking.catch(() => null);
-  if (!response || response.status >= 500 || response.status === 429) return { bytes: null };
+  if (!response) return { bytes: null };
   if (response.type === "opaqueredirect") throw new SignedOut();
   /** @type {PieceAnswer} */
   const answer = await response.json().catch(() => ({}));
   if (response.ok && answer.bytes !== undefined) return { bytes: answer.bytes };
   if (ELSEWHERE.has(answer.code ?? "")) return { bytes: null, elsewhere: true };
-  throw new PieceRefused(answer);
+  // Without a code it is no word of the site: a proxy's page, or a server that is being restarted.
+  if (response.status === BUSY || (response.status >= SERVER_ERROR && !answer.code)) return { bytes: null };
+  throw new PieceRefused({ detail: `The server answered with status ${response.status}. Try again.`, ...answer });
 }
 
 /**

@@ -86,6 +86,10 @@ class Desk(Hands):
         self.press("1", "4")
         self.corner(*SQUARE, SQUARE[0])
 
+    def comes_back(self) -> None:
+        """Come back to the page, as from another tab."""
+        self.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
     def ahead(self) -> None:
         """Wait until the next two pictures are loaded."""
         wait_until(self.page, lambda: len(self.pictures) == 3)

@@ -72,8 +72,10 @@ def test_a_rule_is_found_by_its_words(olga: User, visit: Callable[..., Page]) ->
     page = visit("/rules/", "")
     rules, parts = page.locator("li[id^=R]:visible"), page.locator("h2:visible")
     all_rules, all_parts = rules.count(), parts.count()
+    expect(page.locator(".contents")).to_be_visible()
     page.get_by_role("searchbox").fill("smallest BOX")
     expect(page.locator("#R14")).to_be_visible()
     assert 0 < rules.count() < 6 and parts.count() < all_parts
     page.get_by_role("searchbox").fill("")
     expect(rules).to_have_count(all_rules)
+    expect(page.locator(".contents")).to_be_visible()

@@ -306,7 +306,7 @@ def test_another_device_goes_on_with_the_draft_and_its_steps(desk: Desk, other: 
     other.corner(*SQUARE[2:], SQUARE[0])
     expect(other.page.locator("#saved")).to_have_text(SAVED)
     # The first device is taken up again.
-    desk.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    desk.comes_back()
     desk.outline_short.to_have_text("1 outline, 4 corners")
     desk.status.to_have_text(re.compile("was changed in another window"))
     desk.press("1", "2", "3")
@@ -324,9 +324,40 @@ def test_what_was_drawn_on_two_devices_at_once_is_an_undo_away(desk: Desk, other
     desk.corner((150, 150))
     desk.outline_short.to_have_text("being drawn")
     wait_until(desk.page, lambda: len(desk.kept("drafts")[0]["form"]["drawing"]["open"]) == 1)
-    desk.status.to_have_text(re.compile("undo brings yours back"))
+    desk.status.to_have_text(re.compile("undo brings your outline back"))
     desk.press("u")
     wait_until(desk.page, lambda: len(desk.kept("drafts")[0]["form"]["drawing"]["open"]) == 1)
+
+
+def test_who_comes_back_to_what_they_left_is_told_nothing(desk: Desk, other: Desk) -> None:
+    desk.press("1", "4")
+    desk.corner(*SQUARE[:2])
+    expect(desk.page.locator("#saved")).to_have_text(SAVED)
+    other.open()
+    for each in (desk, other):
+        with each.page.expect_response("**/draft/"):
+            each.comes_back()
+        each.page.wait_for_timeout(200)
+        each.status.to_have_text("")
+    other.corner(SQUARE[2])
+    wait_until(other.page, lambda: len(other.kept("drafts")[0]["form"]["drawing"]["open"]) == 3)
+    expect(other.page.locator("#saved")).to_have_text(SAVED)
+    other.status.to_have_text("")
+
+
+def test_an_answer_of_another_device_brings_the_next_picture_here(desk: Desk, other: Desk) -> None:
+    desk.press("1", "4")
+    desk.corner(*SQUARE[:2])
+    expect(desk.page.locator("#saved")).to_have_text(SAVED)
+    first = desk.assignment
+    other.open()
+    assert other.assignment == first
+    other.answer_again(1, 4)
+    other.press("Enter")
+    wait_until(other.page, lambda: Response.objects.count() == 1)
+    desk.comes_back()
+    expect(desk.page.locator("[name=assignment]")).not_to_have_value(first)
+    desk.forgives("409")
 
 
 def test_a_draft_stays_on_the_device_while_the_server_cannot_be_reached(desk: Desk, other: Desk) -> None:
@@ -347,7 +378,6 @@ def test_who_answers_at_once_sends_no_draft(desk: Desk) -> None:
     sent: list[str] = []
     desk.page.on("request", lambda request: sent.append(request.url))
     for _ in range(3):
-        desk.ahead()
-        desk.press("4", "4", "Enter")
+        desk.goes_on("4", "4", "Enter")
     wait_until(desk.page, lambda: len(desk.kept("receipts")) >= 2)
     assert not [each for each in sent if "/draft/" in each]

@@ -16,7 +16,7 @@ from contest.defenses import entries, selectors, staking
 from contest.defenses.models import DefenseEntry
 from contest.templatetags.scoring import binary_size
 from contest.web.defense_uploads import FILES, path_of, read_submission, refused_files
-from contest.web.upload_pieces import forget_files, kept_files
+from contest.web.upload_pieces import taken_files
 from policy.selectors import policy_in_force
 from scoring.trials.submitted_files import LONGEST_NAME
 
@@ -126,12 +126,9 @@ class HandInForm(Form):
         """Take the defense; return its entry, and whether it is new."""
         # The files are there, so the last byte has arrived: this is the moment that counts (R23).
         now = domain_now()
-        with upload_rates.count_refusals(team, UploadKind.DEFENSE):
-            kept = kept_files(request.POST, by)
+        with upload_rates.count_refusals(team, UploadKind.DEFENSE), taken_files(request.POST, by) as kept:
             given = read_submission(request.POST.dict(), request.FILES, request, kept)
-            done = entries.submit_defense(team, given, by=by, policy=policy_in_force(now).policy, now=now)
-        forget_files(kept)
-        return done
+            return entries.submit_defense(team, given, by=by, policy=policy_in_force(now).policy, now=now)
 
 
 class OpenSourceForm(DefenseForm):

@@ -110,10 +110,13 @@ def defense_piece(request: HttpRequest, team: Team, field: str, file: str) -> Ht
         if request.method == "GET":
             return JsonResponse({"bytes": bytes_kept(user, field, file)})
         _may_hand_in(request)
-        at, length = whole_number(request.GET.get("at", "")), whole_number(request.META.get("CONTENT_LENGTH") or "")
-        if at is None or not length:
-            raise InvalidInput("Say at which byte the piece begins, and send it with its length.", "invalid")
-        return JsonResponse({"bytes": keep_piece(user, field, file, at=at, length=length, body=request)})
+        at, size = whole_number(request.GET.get("at", "")), whole_number(request.GET.get("size", ""))
+        length = whole_number(request.META.get("CONTENT_LENGTH") or "")
+        if at is None or not size or not length:
+            words = "Say how long the file is and at which byte the piece begins, and send it with its length."
+            raise InvalidInput(words, "invalid")
+        kept = keep_piece(user, field, file, at=at, length=length, size=size, body=request)
+        return JsonResponse({"bytes": kept})
     except DomainError as error:
         return _refused(error)
 

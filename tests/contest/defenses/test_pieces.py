@@ -1,5 +1,7 @@
 """A large file of a hand-in comes in pieces: it goes on where the connection broke, and only for who sends it."""
 
+import hashlib
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +11,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from contest.core.models import Team
+from contest.defenses import entries
 from contest.defenses.models import DefenseEntry
-from contest.web import upload_pieces
-from contest.web.defense_uploads import upload_folder
+from contest.web import defense_uploads, upload_pieces
+from contest.web.defense_uploads import LEAST_FREE_BYTES, upload_folder
 from contest.web.upload_pieces import PIECE_BYTES, keep_piece
 from tests import factories
 from tests.at_once import at_once
@@ -36,8 +39,10 @@ def captain(blue: Team, signed_in: Any) -> Client:
     return client
 
 
-def send(client: Client, piece: bytes, at: int | str, *, field: str = "training_code", key: str = KEY) -> Any:
-    address = f"/team/defenses/pieces/{field}/{key}/?at={at}"
+def send(
+    client: Client, piece: bytes, at: int | str, *, field: str = "training_code", key: str = KEY, size: int | str = 1000
+) -> Any:
+    address = f"/team/defenses/pieces/{field}/{key}/?at={at}&size={size}"
     return client.post(address, piece, content_type="application/octet-stream", headers={"accept": "application/json"})
 
 
@@ -69,7 +74,10 @@ def test_a_file_in_pieces_is_handed_in_as_one_in_a_row(captain: Client, tmp_path
         ({"at": 50, "key": "../../" + "a" * 58}, 404, None, "a path is no key"),
         ({"at": 50, "key": "AB" * 32}, 400, "invalid", "no key"),
         ({"at": 50, "field": "photo"}, 404, "not_found", "no file of the form"),
+        ({"at": 50, "size": ""}, 400, "invalid", "no size"),
         ({"at": 300 << 20}, 400, "too_large", "beyond what the field takes"),
+        ({"at": 50, "size": 300 << 20}, 400, "too_large", "it will be more than the field takes"),
+        ({"at": 50, "key": "ef" * 32}, 409, "wrong_place", "nothing of that file is here"),
         ({"at": 50, "piece": bytes(PIECE_BYTES + 1)}, 413, "too_large", "longer than a piece may be"),
     ],
 )
@@ -81,7 +89,36 @@ def test_a_piece_that_does_not_belong_is_refused_and_changes_nothing(
     assert answer.status_code == status, why
     if code:
         assert answer.json()["code"] == code, why
-    assert kept(captain) == 50
+    assert (kept(captain), len(left())) == (50, 1)
+
+
+def test_a_file_for_which_there_is_no_room_is_refused_at_its_first_piece(
+    captain: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(upload_folder())
+    room = usage._replace(free=LEAST_FREE_BYTES + 1999)
+    monkeypatch.setattr("contest.web.defense_uploads.shutil.disk_usage", lambda _: room)
+    assert send(captain, b"x", 0, size=1000).json()["code"] == "no_room", "it comes once, and is stored once more"
+    assert send(captain, b"x", 0, size=999).status_code == 200
+
+
+def test_no_piece_changes_a_file_that_is_being_handed_in(
+    captain: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = cast.zipped(tmp_path / "training.zip", "train.py").read_bytes()
+    send(captain, whole, 0)
+    checked, answers = entries.submit_defense, []
+
+    def meanwhile(*given: Any, **named: Any) -> Any:
+        answers.append(send(captain, b"y", len(whole)).json()["code"])
+        answers.append(send(captain, b"z" * 9, 0).json())
+        return checked(*given, **named)
+
+    monkeypatch.setattr(entries, "submit_defense", meanwhile)
+    answer = captain.post("/team/defenses/new/", HANDED_IN | {"training_code_kept": f"{KEY}:{len(whole)}"})
+    assert (answer.status_code, answers) == (303, ["wrong_place", {"bytes": 9}])
+    assert DefenseEntry.objects.get().training_code == hashlib.sha256(whole).hexdigest()
+    assert kept(captain) == 9
 
 
 @pytest.mark.parametrize("named", [f"{KEY}:51", f"{KEY}:0", f"{'c' * 64}:50", "nonsense"])
@@ -122,7 +159,7 @@ def test_another_file_for_the_field_takes_its_place(captain: Client) -> None:
 
 def test_what_nobody_goes_on_with_is_removed_after_days(captain: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     send(captain, b"x" * 50, 0)
-    monkeypatch.setattr("contest.web.upload_pieces._KEPT_SECONDS", -1)
+    monkeypatch.setitem(defense_uploads._LEFT_SECONDS, defense_uploads.PIECES, -1)
     send(captain, b"y", 0, field="weights")
     assert [name.split("-")[1] for name in left()] == ["weights"]
 
@@ -142,7 +179,7 @@ class _Broken:
 def test_what_came_before_the_connection_broke_stays(captain: Client) -> None:
     user = User.objects.get(username="cap-blue")
     with pytest.raises(OSError, match="broke"):
-        keep_piece(user, "weights", KEY, at=0, length=60, body=_Broken())  # type: ignore[arg-type]
+        keep_piece(user, "weights", KEY, at=0, length=60, size=60, body=_Broken())  # type: ignore[arg-type]
     assert kept(captain, "weights") == 30
 
 
@@ -157,7 +194,7 @@ def test_of_two_windows_at_once_no_byte_is_kept_twice(captain: Client) -> None:
             return next(self.parts)
 
     def add() -> int:
-        return keep_piece(user, "weights", KEY, at=0, length=1000, body=Whole())  # type: ignore[arg-type]
+        return keep_piece(user, "weights", KEY, at=0, length=1000, size=1000, body=Whole())  # type: ignore[arg-type]
 
     found = at_once(*[add] * 8)
     assert found.count(1000) == 1 and set(found) <= {1000, "wrong_place", "busy"}

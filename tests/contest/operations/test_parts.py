@@ -434,4 +434,4 @@ def test_the_overview_names_the_open_steps_of_the_last_week(organizer: Client, l
     week = week_at(last_week)
     factories.panel(factories.image(origin="attack", received_at=last_week, label_from=last_week), dealt_at=last_week)
     told = words(organizer, "/organizer/")
-    assert f"Week {week.name} has ended, and" in told and "pictures are labeled" in told
+    assert f"Week {week.name} has ended. Pictures that wait: 1 for answers." in told

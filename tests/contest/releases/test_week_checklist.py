@@ -135,18 +135,27 @@ def test_appeals_end_a_week_after_the_last_ruling_and_wait_for_the_board(contest
 
 
 def test_a_case_before_the_board_keeps_appeals_open(contest: cast.Contest) -> None:
-    ruling = Ruling.objects.get(image=contest.images["uncertain"])
+    ruling = Ruling.objects.get(image=contest.images["valid bird"])
     at = {"opened_at": cast.AFTER, "due_at": MONTH_LATER}
     Case.objects.create(kind="picture", state="open", image=ruling.image, ruling=ruling, policy=ruling.policy, **at)
     found = steps(MONTH_LATER)[APPEALS]
-    assert (found.state, found.words) == (StepState.WAITS, "The board has 1 open case of its pictures.")
+    assert (found.state, found.words) == (StepState.WAITS, "The board has an open case of its pictures.")
 
 
-def test_money_that_can_be_paid_is_the_last_step(contest: cast.Contest) -> None:
-    assert steps(MONTH_LATER)[MONEY].state is StepState.DONE
+def test_a_week_in_which_nothing_happened_has_no_release(contest: cast.Contest) -> None:
+    week = week_named("2026-W50", "UTC")
+    found = week_checklist(week, now=MONTH_LATER)
+    assert {each.state for each in found} == {StepState.DONE}
+    assert "Nothing happened in this week, so it has none." in [each.words for each in found]
+
+
+def test_money_that_can_be_paid_is_a_step_of_the_week_that_ended_last(contest: cast.Contest) -> None:
+    assert steps()[MONEY].state is StepState.DONE
     team = Team.objects.create(name="Rich", created_at=cast.MONDAY)
     Account.objects.create(kind="team", team=team, balance_cents=100)
-    found = steps(MONTH_LATER)[MONEY]
+    assert steps(MONTH_LATER)[MONEY].state is StepState.DONE, "by then it is a step of a later week"
+    assert steps(IN_WEEK)[MONEY].state is StepState.LATER
+    found = steps()[MONEY]
     assert (found.state, found.page, found.words) == (
         StepState.WAITS, "organizer-money", "1 team has money that can be paid."
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.db import connection
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.django_db
 
 HALF = {"answers": {"contains_bird": "definitely_yes"}, "drawing": {"rings": [], "open": [[1.5, 2]]}}
 MORE = HALF | {"cannotOutline": True}
+HERE, THERE = (str(UUID(int=number)) for number in (1, 2))
 
 
 @pytest.fixture
@@ -42,35 +44,40 @@ def claim(client: Client, *holding: str) -> dict[str, Any]:
     return claimed
 
 
-def keep(client: Client, held: dict[str, Any], revision: int, form: Any) -> Any:
-    return post(client, f"{held['id']}/draft/", lease_token=held["lease_token"], revision=revision, form=form)
+def keep(client: Client, held: dict[str, Any], revision: int, form: Any, *, base: int = 0, browser: str = HERE) -> Any:
+    draft = {"browser": browser, "revision": revision, "base": base, "form": form}
+    return post(client, f"{held['id']}/draft/", lease_token=held["lease_token"], **draft)
 
 
 @pytest.mark.parametrize(
-    ("first", "then", "kept", "back", "why"),
+    ("browser", "sent", "kept", "why"),
     [
-        ((1, HALF), (2, MORE), (2, MORE), None, "a later one takes the place of an earlier one"),
-        ((2, HALF), (1, MORE), (2, HALF), (2, HALF), "an earlier one gets the later one back"),
-        ((2, HALF), (2, MORE), (2, HALF), (2, HALF), "of two with one number the first stays"),
-        ((2, HALF), (2, HALF), (2, HALF), None, "the same again, because its answer was lost"),
-        ((2, HALF), (0, {}), (2, HALF), (2, HALF), "nothing is filled in here: what is kept comes"),
+        (HERE, (3, 0, MORE), (3, MORE), "a later one of the same browser takes the place of an earlier one"),
+        (HERE, (1, 0, MORE), (2, HALF), "an earlier one, late on its way, changes nothing"),
+        (HERE, (2, 0, HALF), (2, HALF), "the same again, because its answer was lost"),
+        (HERE, (0, 0, {}), (2, HALF), "nothing is filled in here"),
+        (THERE, (3, 2, MORE), (3, MORE), "another browser began from this one"),
+        (THERE, (9, 1, MORE), (2, HALF), "another browser has not seen this one"),
+        (THERE, (2, 2, HALF), (2, HALF), "another browser has changed nothing"),
+        (THERE, (0, 0, {}), (2, HALF), "nothing is filled in there"),
     ],
 )
-def test_the_draft_with_the_higher_number_stands(
-    first: tuple[int, Any],
-    then: tuple[int, Any],
+def test_a_draft_that_was_not_seen_is_never_replaced(
+    browser: str,
+    sent: tuple[int, int, Any],
     kept: tuple[int, Any],
-    back: tuple[int, Any] | None,
     why: str,
     tara: Tasker,
     held: dict[str, Any],
     signed_in: Any,
 ) -> None:
-    here, there = signed_in(tara), signed_in(tara)
-    assert set(keep(here, held, *first).json()) == {"revision", "saved_at"}
-    told = keep(there, held, *then).json()
+    client = signed_in(tara)
+    assert set(keep(client, held, 2, HALF).json()) == {"revision", "saved_at"}
+    revision, base, form = sent
+    told = keep(client, held, revision, form, base=base, browser=browser).json()
     assert told["revision"] == kept[0], why
-    assert (("form" in told) and (told["revision"], told["form"]) or None) == back
+    is_own = browser == (HERE if kept[0] == 2 else browser) and revision == kept[0]
+    assert told.get("form") == (None if is_own else kept[1]), why
     found = claim(signed_in(tara))["draft"]
     assert (found["revision"], found["form"]) == kept
 
@@ -131,12 +138,13 @@ def test_nobody_else_reads_or_writes_a_draft(
         ({"lease_token": "0" * 32}, 409, "wrong_token"),
         ({"form": {"drawing": "x" * 300_000}}, 413, "too_large"),
         ({"extra": 1}, 400, "invalid"),
+        ({"form": {"seconds": float("nan")}}, 400, "invalid"),
     ],
 )
 def test_what_cannot_be_kept_is_refused(
     change: dict[str, Any], status: int, code: str, tara: Tasker, held: dict[str, Any], signed_in: Any
 ) -> None:
-    body = {"lease_token": held["lease_token"], "revision": 1, "form": HALF} | change
+    body = {"lease_token": held["lease_token"], "browser": HERE, "revision": 1, "base": 0, "form": HALF} | change
     answer = post(signed_in(tara), f"{held['id']}/draft/", **body)
     assert (answer.status_code, answer.json()["code"], Draft.objects.count()) == (status, code, 0)
 
@@ -159,7 +167,7 @@ def test_no_draft_comes_after_the_answer(tara: Tasker, held: dict[str, Any], sig
 )
 def test_an_old_draft_is_removed(age: timedelta, removed: int, why: str, tara: Tasker) -> None:
     lease = factories.assignment(tara, factories.panel(), state=AssignmentState.LEASED)
-    Draft.objects.create(assignment=lease, revision=1, form="{}", saved_at=NOW - age)
+    Draft.objects.create(assignment=lease, browser=HERE, revision=1, form="{}", saved_at=NOW - age)
     assert drafts_remove(now=NOW) == removed, why
 
 
@@ -171,7 +179,7 @@ def test_who_leaves_leaves_no_draft_behind(tara: Tasker, held: dict[str, Any], s
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.postgres("two browsers in the same moment")
-def test_of_two_browsers_at_once_the_higher_number_is_kept(tara: Tasker, held: dict[str, Any], signed_in: Any) -> None:
+def test_of_two_windows_at_once_the_higher_number_is_kept(tara: Tasker, held: dict[str, Any], signed_in: Any) -> None:
     clients = [signed_in(tara) for _ in range(6)]
     acts = [lambda c=each, n=number: keep(c, held, n, HALF).status_code for number, each in enumerate(clients, start=1)]
     assert at_once(*acts) == [200] * 6
