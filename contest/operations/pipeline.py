@@ -25,6 +25,7 @@ from scoring.models import Run, Trial
 SWEEPS: tuple[Sweep, ...] = (
     labeling.lapse_leases,
     labeling.deal_panels,
+    labeling.remove_drafts,
     adjudication.settle_panels,
     scoring.reclaim_runs,
     scoring.plan_runs,
