@@ -173,7 +173,9 @@ def test_dialogs_name_themselves_keep_the_focus_and_give_it_back(reader: Reader)
         for _ in range(4):
             reader.press("Tab")
             reached.add(reader.focus.role)
-        assert "button" in reached and reached <= {"region", "button", "textbox", "radio", "link", "RootWebArea"}, reached
+        assert "button" in reached and reached <= {"region", "button", "textbox", "radio", "link", "RootWebArea"}, (
+            reached
+        )
         reader.press("Escape")
         reader.is_at("radio", YES, BIRD)
     # One that was opened out of the menu gives it back to the button of the menu.
