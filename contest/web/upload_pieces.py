@@ -77,7 +77,7 @@ def taken_files(texts: Mapping[str, Any], user: User) -> Iterator[dict[str, Path
                 del found[field]
         if lacking := named.keys() - found.keys():
             raise WrongFields(dict.fromkeys(sorted(lacking), _NOT_WHOLE))
-        # Under names that no piece can have: another window may begin the same file anew.
+        # Under names that no piece can have: another window may start the same file from the beginning.
         taken = {field: path.rename(path.with_suffix(f".{uuid4().hex}{UPLOAD}")) for field, path in found.items()}
         try:
             yield taken

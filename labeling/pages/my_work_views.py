@@ -98,7 +98,6 @@ def _first_page(tasker: Tasker, now: datetime) -> dict[str, Any]:
     return {
         "sums": sums,
         "today": _today(sums.days, now),
-        "newest": selectors.own_answers(tasker).order_by("-submitted_at", "-pk").first(),
         "time_in_all": answer_words.duration(sums.milliseconds),
         "days": _with_durations(sums.days),
         "weeks": _with_durations(sums.weeks),
