@@ -1,4 +1,4 @@
-"""Somebody at the labeling page in a real Chromium, with instruments of our own that owe nothing to the page's."""
+"""Somebody at the labeling page in a real Chromium, timed from outside the page's own code."""
 
 import contextlib
 import json
@@ -43,8 +43,6 @@ _OPEN = """(labels) => {
   return shown && painted ? form.elements.assignment.value : "";
 }"""
 
-_OWN_MEASURES = "() => performance.getEntriesByName('submit-to-paint').map(({ duration }) => duration)"
-
 
 @contextlib.contextmanager
 def chromium() -> Iterator[Browser]:
@@ -73,10 +71,9 @@ def signed_in(browser: Browser, site: Site, tasker: int = 0) -> Iterator[Browser
 
 @dataclass(frozen=True, slots=True)
 class HandTimings:
-    """What a stretch of labels took, in milliseconds: by the instruments, and by the page's own measure."""
+    """What a stretch of labels took, each in milliseconds."""
 
     key_to_paint: list[float]
-    own: list[float]
     seconds: float
 
 
@@ -118,7 +115,7 @@ class Hand:
         seconds = time.monotonic() - start
         self.rest(1)
         read = self.page.evaluate("() => bench")
-        return HandTimings(_pairs(read["enters"], read["paints"]), self.page.evaluate(_OWN_MEASURES), seconds)
+        return HandTimings(_pairs(read["enters"], read["paints"]), seconds)
 
     def rest(self, seconds: float) -> None:
         """Leave the page alone, so that what is on its way arrives. Fails on anything that it complained of."""

@@ -65,7 +65,6 @@ MODULES = tuple(
         "label_leases",
         "label_news",
         "label_outbox",
-        "label_paint",
         "label_picture",
         "label_pictures",
         "label_sheet",

@@ -11,7 +11,9 @@ Words = str | dict[str, str]
 
 
 def _forms(translated: Callable[[int], str]) -> dict[str, str]:
-    return {category: translated(sample) for category, sample in _SAMPLES.items()}
+    forms = {category: translated(sample) for category, sample in _SAMPLES.items()}
+    # The script takes `other` for a category that is missing, so a form that equals it is not sent.
+    return {category: form for category, form in forms.items() if category == "other" or form != forms["other"]}
 
 
 def page_words() -> dict[str, object]:

@@ -15,7 +15,6 @@ import { EmptyScreen } from "./label_empty.js";
 import { Keys, OF_EDITOR } from "./label_keys.js";
 import { Leases } from "./label_leases.js";
 import { News, rememberSoon } from "./label_news.js";
-import { SubmitToPaint } from "./label_paint.js";
 import { Pictures } from "./label_pictures.js";
 import { Sheet } from "./label_sheet.js";
 import { Use } from "./label_use.js";
@@ -32,8 +31,7 @@ class Page {
   #device = new Device(data.username);
   #windows = new Windows(data.username);
   #news = new News(this.#bar);
-  #paint = new SubmitToPaint();
-  #empty = new EmptyScreen(this.#bar, this.#paint, () => this.#lookAgain());
+  #empty = new EmptyScreen(this.#bar, () => this.#lookAgain());
   #keys = new Keys({ ...data.keys, address: data.preferencesUrl });
   #sheet = new Sheet(this.#bar, this.#keys, data.looks, {
     change: () => this.#changed(),
@@ -73,10 +71,7 @@ class Page {
       isOpen: () => this.#open,
       revision: () => this.#drafts.revision,
       close: () => this.#close(),
-      show: (assignment, draft) => {
-        this.#paint.drop();
-        this.#show(assignment, draft);
-      },
+      show: (assignment, draft) => this.#show(assignment, draft),
       advance: (text) => this.#advance(text),
       advanceIfFrozen: () => this.#advanceIfFrozen(),
       signIn: signInAgain,
@@ -193,7 +188,6 @@ class Page {
     this.#bar.show(text);
     this.#showNews(assignment);
     this.#pictures.fill();
-    this.#paint.end(this.#sheet.picture.decoded);
   }
 
   /** @param {string} id */
@@ -251,7 +245,6 @@ class Page {
       this.#complained = true;
       return this.#bar.show(fill(words.notSentMissing, { parts: missing.join(", ") }), "error");
     }
-    this.#paint.start();
     await this.#answers.queue(current);
     this.#answers.send();
     return this.#advance("");

@@ -7,24 +7,20 @@ import { clock, counted, words } from "./label_words.js";
 
 /** @import { Held } from "./label_api.js" */
 /** @import { Bar } from "./label_bar.js" */
-/** @import { SubmitToPaint } from "./label_paint.js" */
 
 const LOOK_AGAIN_S = 60;
 
 export class EmptyScreen {
   #bar;
-  #paint;
   #onLookAgain;
   #timer = 0;
 
   /**
    * @param {Bar} bar
-   * @param {SubmitToPaint} paint
    * @param {() => void} onLookAgain
    */
-  constructor(bar, paint, onLookAgain) {
+  constructor(bar, onLookAgain) {
     this.#bar = bar;
-    this.#paint = paint;
     this.#onLookAgain = onLookAgain;
   }
 
@@ -53,7 +49,6 @@ export class EmptyScreen {
    * @param {string} explanation
    */
   show(text, retryAfter, title, explanation) {
-    this.#paint.drop();
     byId("label-form").hidden = true;
     byId("empty").hidden = false;
     byId("empty-title").textContent = title;

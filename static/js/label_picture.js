@@ -53,14 +53,6 @@ export class Picture {
     return this.#editor;
   }
 
-  /** Resolves when the picture can be painted. One that fails says so by itself. */
-  get decoded() {
-    const image = byId("picture").querySelector("image");
-    // Some browsers decode SVG images by promise, as others do with HTML images alone.
-    const decodes = /** @type {{decode?: () => Promise<void>} | null} */ (/** @type {unknown} */ (image));
-    return decodes?.decode ? decodes.decode().catch(() => {}) : Promise.resolve();
-  }
-
   /**
    * Put a picture up, with nothing drawn.
    * @param {Assignment["image"]} image

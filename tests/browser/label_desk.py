@@ -136,11 +136,6 @@ class Desk(Hands):
         })"""
         return list(self.page.evaluate(script, store))
 
-    def measured(self) -> list[float]:
-        """How many milliseconds each next picture took from the key to the screen."""
-        script = "performance.getEntriesByName('submit-to-paint').map(({ duration }) => duration)"
-        return list(self.page.evaluate(script))
-
     def goes_on(self, *keys: str, to: str = "") -> None:
         """Press keys, and wait for the next picture, or for another place of the page."""
         before = self.assignment
