@@ -219,8 +219,8 @@ GROUPS: Mapping[str, tuple[PolicyNumber, ...]] = {
         ),
         PolicyNumber(
             "occlusion_allowed",
-            "Partly hidden objects",
-            "Whether a picture with a partly hidden object is valid.",
+            "Occluded objects",
+            "Whether a picture with an occluded object is valid.",
             ("R15",),
             kept=f"{_DEALT}, for their verdict.",
             choices={"yes": "allowed", "no": "not allowed"},

@@ -23,7 +23,7 @@ NEEDED: Mapping[Reason, str] = {
     Reason.NO_OUTLINE: "Everybody who was asked outlined the object",
     Reason.TOO_SMALL: "The smallest box is large enough",
     Reason.DEPICTION: "Everybody who was asked says that it is real",
-    Reason.OCCLUDED: "Everybody who was asked says that nothing hides it",
+    Reason.OCCLUDED: "Everybody who was asked says that it is not occluded",
     Reason.TRUNCATED: "Everybody who was asked says that it is complete",
 }
 _STATEMENT = {Reason.DEPICTION: "real", Reason.OCCLUDED: "unoccluded", Reason.TRUNCATED: "complete"}

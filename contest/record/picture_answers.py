@@ -33,7 +33,7 @@ QUESTION_WORDS = {
     "bicycle": "2 Bicycle",
     "outline": "3 Outline",
     "complete": "4 Complete",
-    "unoccluded": "4 Not hidden",
+    "unoccluded": "4 Not occluded",
     "real": "4 Real",
 }
 

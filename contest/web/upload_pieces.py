@@ -1,12 +1,13 @@
 """Keeps pieces of a large file, so that sending it goes on where a connection broke.
 
-A page names the file by a key of its own and sends it piece by piece, in order. A person keeps one such file for each
-field of the form; another one takes its place.
+A page names the file by a key of its own and sends it piece by piece, in order. A team keeps one such file for each
+field of the form; another one of the same member takes its place.
 """
 
 import fcntl
 import re
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from os import SEEK_END
 from pathlib import Path
@@ -18,37 +19,42 @@ from django.http import HttpRequest
 
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
 from common.web.body_limits import MIB
+from contest.core.models import Team
 from contest.web.defense_uploads import FILES, PIECES, UPLOAD, expect_room, forget_left, upload_folder
 from scoring.trials.submitted_files import too_large
 
 PIECE_BYTES = 16 * MIB
 _READ_BYTES = MIB
+_IDLE_SECONDS = 600  # after which another member of the team may send a file for the same field
 _KEY = re.compile(r"[0-9a-f]{64}")
 _NOT_WHOLE = "This file did not arrive whole. Hand in again: only what is missing is sent."
 _WHOLE = re.compile(r"([0-9a-f]{64}):(\d{1,14})")
 
 
-def bytes_kept(user: User, field: str, key: str) -> int:
-    """Return how many bytes of a file are here; NotFound for a field that takes no file."""
-    path = _path(user, field, key)
+def bytes_kept(team: Team, user: User, field: str, key: str) -> int:
+    """Return how many bytes of a member's file are here; NotFound for a field that takes no file."""
+    path = _path(team, user, field, key)
     return path.stat().st_size if path.exists() else 0
 
 
-def keep_piece(user: User, field: str, key: str, *, at: int, length: int, size: int, body: HttpRequest) -> int:
+def keep_piece(
+    team: Team, user: User, field: str, key: str, *, at: int, length: int, size: int, body: HttpRequest
+) -> int:
     """Add `length` bytes from `body`, which begin at `at`, to a file of `size`; return how many are here now.
 
     Conflict: `wrong_place` where they do not begin at the end of what is here, `busy` while another request adds some,
-    `no_room` where the disk has no room for the whole file. InvalidInput (`too_large`) beyond the most that the field
-    takes. What arrives before a connection breaks stays.
+    `other_member` while another member of the team sends a file for this field, `no_room` where the disk has no room
+    for the whole file. InvalidInput (`too_large`) beyond the most that the field takes. What arrives before a
+    connection breaks stays.
     """
-    path = _path(user, field, key)
+    path = _path(team, user, field, key)
     what, most = FILES[field]
     if max(size, at + length) > most:
         raise too_large(what, most, field)
     expect_room(rest=max(size - at, length), whole=size)
     forget_left()
     if at == 0:
-        _remove(each for each in upload_folder().glob(f"{user.pk}-{field}-*{PIECES}") if each != path)
+        _make_way(path, upload_folder().glob(f"{team.pk}-*-{field}-*{PIECES}"), f"{team.pk}-{user.pk}-")
     elif not path.exists():
         raise _wrong_place(0)
     with _opened_alone(path) as file:
@@ -59,19 +65,29 @@ def keep_piece(user: User, field: str, key: str, *, at: int, length: int, size: 
         return file.tell()
 
 
+def _make_way(path: Path, kept: Iterable[Path], own: str) -> None:
+    """Remove the other files that the team keeps for the field of `path`."""
+    others = [each for each in kept if each != path]
+    idle_since = time.time() - _IDLE_SECONDS
+    if any(not each.name.startswith(own) and each.stat().st_mtime > idle_since for each in others):
+        words = "Another member of your team is sending such a file. Try again when it has arrived."
+        raise Conflict(words, "other_member")
+    _remove(others)
+
+
 def _wrong_place(end: int) -> Conflict:
     return Conflict(f"The server has {end:,} bytes of this file: the next piece begins there.", "wrong_place")
 
 
 @contextmanager
-def taken_files(texts: Mapping[str, Any], user: User) -> Iterator[dict[str, Path]]:
+def taken_files(texts: Mapping[str, Any], team: Team, user: User) -> Iterator[dict[str, Path]]:
     """Give out the files that a form names, in `<field>_kept` as `<key>:<bytes>`; WrongFields where one is not whole.
 
     Nobody changes them meanwhile. They are removed at the end, and kept for another try where that is an error.
     """
     named = {field: _WHOLE.fullmatch(str(texts[f"{field}_kept"])) for field in FILES if texts.get(f"{field}_kept")}
     with ExitStack() as stack:
-        found = {field: _path(user, field, whole[1]) for field, whole in named.items() if whole}
+        found = {field: _path(team, user, field, whole[1]) for field, whole in named.items() if whole}
         for field, path in list(found.items()):
             if not path.exists() or stack.enter_context(_opened_alone(path)).tell() != _stated(named[field]):
                 del found[field]
@@ -92,15 +108,15 @@ def _stated(whole: re.Match[str] | None) -> int:
     return int(whole[2]) if whole else 0
 
 
-def _path(user: User, field: str, key: str) -> Path:
+def _path(team: Team, user: User, field: str, key: str) -> Path:
     if field not in FILES:
         raise NotFound("The form has no such file.", "not_found")
     if not _KEY.fullmatch(key):
         raise InvalidInput("Name the file by 64 hexadecimal digits.", "invalid")
-    return upload_folder() / f"{user.pk}-{field}-{key}{PIECES}"
+    return upload_folder() / f"{team.pk}-{user.pk}-{field}-{key}{PIECES}"
 
 
-def _remove(paths: Any) -> None:
+def _remove(paths: Iterable[Path]) -> None:
     for path in paths:
         path.unlink(missing_ok=True)
 

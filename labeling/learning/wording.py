@@ -157,7 +157,7 @@ def _which_class(known: KnownPicture) -> DecisiveRow:
 def _true_or_false(known: KnownPicture, statement: str) -> DecisiveRow:
     texts = {
         "complete": _("Is it complete, with no part outside of the picture?"),
-        "unoccluded": _("Is it free, with nothing in front of it?"),
+        "unoccluded": _("Is it not occluded, with nothing in front of it?"),
         "real": _("Is it real, and not a depiction?"),
     }
     right = "yes" if getattr(known, statement) else "no"

@@ -126,7 +126,7 @@ class HandInForm(Form):
         """Take the defense; return its entry, and whether it is new."""
         # The files are there, so the last byte has arrived: this is the moment that counts (R23).
         now = domain_now()
-        with upload_rates.count_refusals(team, UploadKind.DEFENSE), taken_files(request.POST, by) as kept:
+        with upload_rates.count_refusals(team, UploadKind.DEFENSE), taken_files(request.POST, team, by) as kept:
             given = read_submission(request.POST.dict(), request.FILES, request, kept)
             return entries.submit_defense(team, given, by=by, policy=policy_in_force(now).policy, now=now)
 

@@ -108,14 +108,14 @@ def defense_piece(request: HttpRequest, team: Team, field: str, file: str) -> Ht
     user: User = request.user  # type: ignore[assignment]  # a member is signed in
     try:
         if request.method == "GET":
-            return JsonResponse({"bytes": bytes_kept(user, field, file)})
+            return JsonResponse({"bytes": bytes_kept(team, user, field, file)})
         _may_hand_in(request)
         at, size = whole_number(request.GET.get("at", "")), whole_number(request.GET.get("size", ""))
         length = whole_number(request.META.get("CONTENT_LENGTH") or "")
         if at is None or not size or not length:
             words = "Say how long the file is and at which byte the piece begins, and send it with its length."
             raise InvalidInput(words, "invalid")
-        kept = keep_piece(user, field, file, at=at, length=length, size=size, body=request)
+        kept = keep_piece(team, user, field, file, at=at, length=length, size=size, body=request)
         return JsonResponse({"bytes": kept})
     except DomainError as error:
         return _refused(error)

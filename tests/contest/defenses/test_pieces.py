@@ -157,11 +157,21 @@ def test_another_file_for_the_field_takes_its_place(captain: Client) -> None:
     assert (kept(captain), kept(captain, key="cd" * 32), kept(captain, "weights")) == (0, 60, 1)
 
 
+def test_a_team_keeps_one_file_for_a_field(captain: Client, signed_in: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = signed_in(User.objects.get(username="mem-blue"))
+    send(captain, b"x" * 50, 0)
+    assert send(other, b"y", 0, key="cd" * 32).json()["code"] == "other_member"
+    assert (send(other, b"y", 0, field="weights").status_code, kept(captain)) == (200, 50)
+    monkeypatch.setattr(upload_pieces, "_IDLE_SECONDS", -1)
+    assert send(other, b"y", 0, key="cd" * 32).status_code == 200, "the first does not go on"
+    assert (kept(captain), kept(other, key="cd" * 32)) == (0, 1)
+
+
 def test_what_nobody_goes_on_with_is_removed_after_days(captain: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     send(captain, b"x" * 50, 0)
     monkeypatch.setitem(defense_uploads._LEFT_SECONDS, defense_uploads.PIECES, -1)
     send(captain, b"y", 0, field="weights")
-    assert [name.split("-")[1] for name in left()] == ["weights"]
+    assert [name.split("-")[2] for name in left()] == ["weights"]
 
 
 class _Broken:
@@ -176,14 +186,14 @@ class _Broken:
         return part
 
 
-def test_what_came_before_the_connection_broke_stays(captain: Client) -> None:
+def test_what_came_before_the_connection_broke_stays(blue: Team, captain: Client) -> None:
     user = User.objects.get(username="cap-blue")
     with pytest.raises(OSError, match="broke"):
-        keep_piece(user, "weights", KEY, at=0, length=60, size=60, body=_Broken())  # type: ignore[arg-type]
+        keep_piece(blue, user, "weights", KEY, at=0, length=60, size=60, body=_Broken())  # type: ignore[arg-type]
     assert kept(captain, "weights") == 30
 
 
-def test_of_two_windows_at_once_no_byte_is_kept_twice(captain: Client) -> None:
+def test_of_two_windows_at_once_no_byte_is_kept_twice(blue: Team) -> None:
     user = User.objects.get(username="cap-blue")
 
     class Whole:
@@ -194,8 +204,9 @@ def test_of_two_windows_at_once_no_byte_is_kept_twice(captain: Client) -> None:
             return next(self.parts)
 
     def add() -> int:
-        return keep_piece(user, "weights", KEY, at=0, length=1000, size=1000, body=Whole())  # type: ignore[arg-type]
+        body: Any = Whole()
+        return keep_piece(blue, user, "weights", KEY, at=0, length=1000, size=1000, body=body)
 
     found = at_once(*[add] * 8)
     assert found.count(1000) == 1 and set(found) <= {1000, "wrong_place", "busy"}
-    assert upload_pieces.bytes_kept(user, "weights", KEY) == 1000
+    assert upload_pieces.bytes_kept(blue, user, "weights", KEY) == 1000
