@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export DATA_DIR ?= $(CURDIR)/var
 
-.PHONY: run test test-all lint bench services messages lock
+.PHONY: run test test-all lint bench services messages lock kit
 
 # `exec`: a signal to make reaches the program itself, and no shell in between.
 run: $(VENV)/.runtime
@@ -30,6 +30,10 @@ messages: $(VENV)/.development
 # Renews requirements.txt and requirements-dev.txt from their .in files. Needs a package index.
 lock: $(VENV)/.development
 	@$(BIN)/python -m tools.lock_requirements
+
+# Builds the participants' kit as a wheel in dist/: the same bytes that the site offers.
+kit: $(VENV)/.runtime
+	@$(BIN)/python -m contest.web.kit_wheel dist
 
 bench: $(VENV)/.development
 	@$(BIN)/python -m bench.run

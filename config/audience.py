@@ -31,6 +31,7 @@ _DOCUMENTS = {
     "rules",
     "policy-version",
     "docs-defenses",
+    "kit",
     "docs-status",
     "docs-release-format",
     "docs-verdicts-in-pandas",

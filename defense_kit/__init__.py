@@ -7,4 +7,5 @@ and NumPy 1.20; everything else in this package belongs to the side that asks.
 from defense_kit.serve import ContestReady, serve
 from defense_kit.warmup import from_warmup
 
+__version__ = "1.0.0"
 __all__ = ["ContestReady", "from_warmup", "serve"]

@@ -1,10 +1,11 @@
-"""`python -m defense_kit check`: runs the contest's harness on a participant's machine.
+"""`python -m defense_kit check`: runs the contest's harness on a participant's machine; `new` begins a defense.
 
-Exit status 0: accepted; 1: a fault, or too slow; 2: it could not be asked as wanted; 130: Ctrl-C.
+Exit status 0: accepted or written; 1: a fault, or too slow; 2: it could not be asked as wanted; 130: Ctrl-C.
 """
 
 import argparse
 import json
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from defense_kit import __version__
 from defense_kit.conversation import ConversationDeadlines
 from defense_kit.examine import ROUNDS, ExaminationReport, OpenedDefense, Pixels, smoke_test_defense, synthetic_pictures
 from defense_kit.faults import Fault, RunnerFault
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 PROGRAM = "defense.py"
+EXAMPLES = {name: Path(__file__).parent / "examples" / f"{name}_defense" for name in ("numpy", "torch")}
 ARCHIVE = ".tar"
 SCORER = "check"  # whose containers these are
 ACCEPTED, NOT_ACCEPTED, WRONG_USE, STOPPED = 0, 1, 2, 130
@@ -43,7 +46,12 @@ class WrongUse(Exception):
 def parser() -> argparse.ArgumentParser:
     """Return the command line of `python -m defense_kit`."""
     outer = argparse.ArgumentParser(prog="python -m defense_kit", description="Try a defense as the contest runs it.")
-    check = outer.add_subparsers(required=True, metavar="check").add_parser("check", help="run a defense and report")
+    outer.add_argument("--version", action="version", version=__version__)
+    commands = outer.add_subparsers(required=True, metavar="new|check", dest="command")
+    new = commands.add_parser("new", help="begin a defense from an example")
+    new.add_argument("folder", type=Path, help="a new folder to write it into")
+    new.add_argument("--example", choices=sorted(EXAMPLES), default="numpy", help="(default: %(default)s)")
+    check = commands.add_parser("check", help="run a defense and report")
     check.add_argument("defense", help=f"a folder with {PROGRAM}, a .py file, an image or an archive of one (.tar)")
     check.add_argument(
         "--pictures", type=Path, metavar="FILE.npy", help="uint8 pictures [N, S, S, 3]; otherwise 40 drawn ones"
@@ -81,6 +89,26 @@ def _seconds(text: str) -> float:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
     asked = parser().parse_args(arguments)
+    try:
+        return _begun(asked.folder, asked.example) if asked.command == "new" else _checked(asked)
+    except WrongUse as error:
+        print(f"python -m defense_kit {asked.command}: {error}", file=sys.stderr)
+        return WRONG_USE
+
+
+def _begun(folder: Path, example: str) -> int:
+    try:
+        shutil.copytree(EXAMPLES[example], folder, ignore=shutil.ignore_patterns("__pycache__"))
+    except FileExistsError:
+        raise WrongUse(f"{folder} exists; name a new folder") from None
+    except OSError as error:
+        raise WrongUse(f"could not write {folder}: {error.strerror}") from None
+    print(f"Wrote {folder}: put your own network into {folder / PROGRAM}, then try it:")
+    print(f"python -m defense_kit check {folder}")
+    return ACCEPTED
+
+
+def _checked(asked: argparse.Namespace) -> int:
     deadlines = ConversationDeadlines(
         asked.start_seconds, float(HELLO_SECONDS), asked.batch_size * asked.seconds_per_picture
     )
@@ -88,9 +116,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pictures = load_pictures(asked.pictures) if asked.pictures else synthetic_pictures()
         with launching(asked.defense, DefenseLimits()) as launch:
             report = check(launch, pictures, asked.batch_size, asked.seconds_per_picture, deadlines)
-    except WrongUse as error:
-        print(f"python -m defense_kit check: {error}", file=sys.stderr)
-        return WRONG_USE
     except KeyboardInterrupt:
         print("stopped; nothing of the defense is left running", file=sys.stderr)
         return STOPPED
@@ -210,7 +235,7 @@ class SealedDefense:
 def _sealed(defense: str, limits: DefenseLimits) -> SealedDefense:
     """Return an image or an archive ready to start; WrongUse without an engine, or when it has no such image."""
     if find_spec("docker") is None:
-        raise WrongUse(f"{defense} would be an image or an archive of one; for those: pip install docker")
+        raise WrongUse(f'{defense} would be an image or an archive of one; for those: pip install "docker>=7"')
     from defense_kit import container
 
     try:

@@ -501,7 +501,7 @@ def test_the_mask_knows_every_address_that_is_a_permission() -> None:
     """A parameter that is free text is public by name, or its address is one of the secret links."""
     free = re.compile(r"<(?:str|slug|path):(\w+)>")
     # What other parameters of addresses name; none of it opens anything.
-    public = {"public_id", "image_id", "name", "week", "path", "field", "file"}
+    public = {"public_id", "image_id", "name", "week", "path", "field", "file", "wheel_name"}
     secret = {path.removeprefix("/") for path, _ in patterns() if set(free.findall(path)) - public}
     assert {re.sub(r"<\w+:", "<", route) for route in secret} == set(SECRET_LINKS)
     for route in secret:

@@ -134,7 +134,8 @@ ANSWERS = {
     """,
     (400, 400, 403, 403, 400, 400, 400): "/api/v1/images/ /api/v1/rulings/",
     (404, 404, 404, 404, 404, 404, 404): """
-        /api/v1/nothing /join/forged/ /nothing /password/forged/forged/ /pictures/forged.png /rules/versions/0/
+        /api/v1/nothing /join/forged/ /kit/other.whl /nothing /password/forged/forged/ /pictures/forged.png
+        /rules/versions/0/
     """,
     # For this machine alone.
     (403, 403, 403, 403, 403, 403, 403): "/metrics",
@@ -149,6 +150,7 @@ _EXAMPLES = {
     "<str:key>": "forged",
     "<str:week>": "2026-W40",
     "<path:path>": "manifest.json",
+    "<str:wheel_name>": "other.whl",
     "<str:token>": "forged",
     "<str:uid>": "forged",
     "<str:public_id>": "T-00000",

@@ -365,7 +365,7 @@ def test_without_a_socket_it_says_how_to_be_started() -> None:
     assert (ran.returncode, "python -m defense_kit check" in ran.stderr) == (1, True)
 
 
-@pytest.mark.parametrize("name", PARTICIPANTS)
+@pytest.mark.parametrize("name", [*PARTICIPANTS, "__main__.py"])
 def test_what_a_participant_imports_is_python_3_8(name: str) -> None:
     source = (KIT / name).read_text()
     ast.parse(source, feature_version=(3, 8))

@@ -5,8 +5,9 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import cache_control
 
 from common.domain_clock import domain_now
@@ -24,6 +25,7 @@ from contest.pages.public.front_page import clocks, front
 from contest.pages.public.rule_numbers import beside_rules
 from contest.policy_changes.selectors import PolicyState, numbers_in_force, policy_history
 from contest.prizes.checklist import contenders
+from contest.web.kit_wheel import kit_wheel
 from labeling.enums import TaskerState
 from policy.selectors import policy_in_force
 
@@ -77,7 +79,23 @@ def _plain(value: object) -> str:
 @page(cache=None)
 def defenses(request: HttpRequest) -> HttpResponse:
     """Tell how a defense is written, tried, packed and handed in."""
-    return render(request, "front/document.html", {"document": document("defenses.md")})
+    wheel = kit_wheel()
+    address = f"{settings.PUBLIC_URL}{reverse('kit', args=[wheel.name])}"
+    context = {"document": document("defenses.md"), "wheel": wheel, "address": address}
+    return render(request, "front/defenses.html", context)
+
+
+@page(cache=None)
+def kit(request: HttpRequest, wheel_name: str) -> HttpResponse:
+    """Answer the participants' kit as a wheel, for `pip install`; no other file."""
+    wheel = kit_wheel()
+    if wheel_name != wheel.name:
+        raise Http404
+    return HttpResponse(
+        wheel.content,
+        content_type="application/octet-stream",
+        headers={"Content-Disposition": f'attachment; filename="{wheel.name}"'},
+    )
 
 
 @page(cache=None)

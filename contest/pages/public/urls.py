@@ -40,6 +40,7 @@ urlpatterns: list[URLPattern] = [
     path("front/", document_views.front_page, name="front"),
     path("rules/", document_views.rules, name="rules"),
     path("docs/defenses/", document_views.defenses, name="docs-defenses"),
+    path("kit/<str:wheel_name>", document_views.kit, name="kit"),
     path("docs/status/", document_views.status, name="docs-status"),
     path("docs/release-format/", document_views.release_format, name="docs-release-format"),
     path("docs/verdicts-in-pandas/", document_views.verdicts_in_pandas, name="docs-verdicts-in-pandas"),
