@@ -18,12 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from defense_kit import frames, protocol
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.protocol import BatchAnswers, Frame, Pixels
+from defense_kit.protocol import BatchAnswers, Frame, Hello
 
 Over = Callable[[], tuple[Fault, str] | None]
 """Says why a program is over, None while it runs."""
@@ -160,11 +162,11 @@ class Conversation:
         self._asked: deque[_PendingBatch] = deque()
         self._answers: deque[BatchAnswers] = deque()
         self._incoming = _Incoming()
-        self._greeted = False
+        self._greeted, self._pixels = False, frames.CONTEST_PIXELS
         self._allow(deadlines.hello, Fault.HELLO_TIMEOUT, "HELLO did not come in time")
 
-    def hello(self) -> str:
-        """Wait for the first frame and return the name in it."""
+    def hello(self) -> Hello:
+        """Wait for the first frame and return what it says."""
         while True:
             self._wait(select.POLLIN)
             frame = self._read_some()
@@ -172,22 +174,23 @@ class Conversation:
                 self._greeted = True
                 return protocol.read_hello(self._take_payload())
 
-    def ready(self, image_size: int, batch_size: int, seed: int) -> None:
+    def ready(self, image_size: int, batch_size: int, seed: int, pixels: str = frames.CONTEST_PIXELS) -> None:
         """Say what the pictures are like and which seed this run has."""
         self._refuse_uncalled()
         self._allow(self._deadlines.hello, Fault.HELLO_TIMEOUT, "READY was not read in time")
-        self._write([memoryview(protocol.pack_ready(image_size, batch_size, seed))])
+        self._pixels = pixels
+        self._write([memoryview(protocol.pack_ready(image_size, batch_size, seed, pixels))])
 
     @property
     def outstanding(self) -> int:
         """How many batches were sent whose answers were not yet handed out by `receive`."""
         return len(self._asked) + len(self._answers)
 
-    def send(self, request_id: int, images: Pixels) -> None:
-        """Send uint8 images [N, S, S, 3] under `request_id`; two batches at most may be outstanding."""
+    def send(self, request_id: int, images: NDArray[Any]) -> None:
+        """Send images [N, S, S, 3] under `request_id`; two batches at most may be outstanding."""
         if self.outstanding >= MOST_OUTSTANDING:
             raise ValueError(f"{self.outstanding} batches are outstanding; receive one first")
-        pixels = np.ascontiguousarray(images)
+        pixels = np.ascontiguousarray(images, frames.PIXELS[self._pixels])
         if not self._asked:
             self._refuse_uncalled()
         asked = _PendingBatch(request_id, len(pixels))
@@ -294,7 +297,7 @@ class Conversation:
         if self._read_some() is None:
             return
         payload = self._take_payload()
-        self._answers.append(protocol.read_answers(payload, self._asked.popleft().rows))
+        self._answers.append(protocol.read_answers(payload, self._asked.popleft().rows, self._pixels))
         if self._asked:
             self._start_clock()
 

@@ -3,18 +3,23 @@
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-import numpy as np
+from numpy.typing import NDArray
 
 from defense_kit.conversation import Conversation, ConversationDeadlines, Over, PeerSocket
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.frames import LONGEST_ID
-from defense_kit.protocol import BatchAnswers, Pixels
+from defense_kit.frames import CONTEST_PIXELS, LONGEST_ID, PIXELS
+from defense_kit.protocol import BatchAnswers
 
 Cancelled = Callable[[], bool]
 LAST_WORDS_SECONDS = 1.0
+NO_CLASSIFIER = (
+    "the program takes 8-bit pictures alone, and the warm-up sends float32: give `serve` a `classify`, or make the "
+    "defense with `from_warmup`, and use this version of the kit or a later one in it"
+)
 
 
 def never_stopped() -> bool:
@@ -37,6 +42,15 @@ class LaunchedDefense(Protocol):
         """Kill it with all its children, reap them and remove what it left; safe to call twice."""
 
 
+@dataclass(frozen=True, slots=True)
+class AskedPictures:
+    """What a defense is asked: pictures of one side in pixels, rows of a batch, and uint8 or float32 values."""
+
+    image_size: int
+    batch_size: int
+    pixels: str = CONTEST_PIXELS
+
+
 Launch = Callable[[Path], LaunchedDefense]
 """Starts a defense that shall connect to the socket at this path; RunnerFault when it cannot be started."""
 
@@ -51,22 +65,21 @@ class DefenseSession(AbstractContextManager["DefenseSession"]):
     device = ""
 
     def __init__(
-        self, launched: LaunchedDefense, conversation: Conversation, name: str, image_size: int, rows: int
+        self, launched: LaunchedDefense, conversation: Conversation, name: str, asked: "AskedPictures"
     ) -> None:
         self.name = name
         self._launched, self._conversation = launched, conversation
-        self._shape, self._most_rows = (image_size, image_size, 3), rows
+        self._asked = asked
         self._sent = 0
 
-    def send(self, images: Pixels) -> None:
-        """Start the work on uint8 images [N, S, S, 3], N at most the batch size; RunnerFault when it cannot be sent.
+    def send(self, images: NDArray[Any]) -> None:
+        """Start the work on images [N, S, S, 3] of the pixels that it was opened for, N at most the batch size.
 
-        Two batches at most may be between `send` and `receive`.
+        RunnerFault when they cannot be sent. Two batches at most may be between `send` and `receive`.
         """
-        if images.dtype != np.uint8 or images.shape[1:] != self._shape or not 1 <= len(images) <= self._most_rows:
-            raise ValueError(
-                f"a batch is {images.dtype} {images.shape}, expected uint8 [1..{self._most_rows}, S, S, 3]"
-            )
+        side, most, pixels = self._asked.image_size, self._asked.batch_size, self._asked.pixels
+        if images.dtype != PIXELS[pixels] or images.shape[1:] != (side, side, 3) or not 1 <= len(images) <= most:
+            raise ValueError(f"a batch is {images.dtype} {images.shape}, expected {pixels} [1..{most}, S, S, 3]")
         self._sent += 1
         try:
             self._conversation.send((self._sent - 1) % LONGEST_ID + 1, images)
@@ -111,16 +124,18 @@ def open_defense(
     deadlines: ConversationDeadlines,
     folder: Path | None = None,
     cancelled: Cancelled = never_stopped,
+    pixels: str = CONTEST_PIXELS,
 ) -> DefenseSession:
     """Start a defense, let it in, hear its HELLO and tell it READY; every way to fail is a RunnerFault.
 
+    One that does not take the `pixels` asked for is told how it can.
     `seed` is 0 to 2^63 - 1. The socket lies in a folder of its own inside `folder` (default: the system's temporary
     folder). `cancelled` is asked about twice a second while the harness waits: True ends the run as `cancelled`.
     """
     with PeerSocket(folder) as gate:
         launched = _start(launch, gate.path)
         try:
-            return _greet(gate, launched, image_size, batch_size, seed, deadlines, cancelled)
+            return _greet(gate, launched, AskedPictures(image_size, batch_size, pixels), seed, deadlines, cancelled)
         except BaseException as error:
             launched.stop()
             if isinstance(error, RunnerFault):
@@ -140,8 +155,7 @@ def _start(launch: Launch, path: Path) -> LaunchedDefense:
 def _greet(
     gate: PeerSocket,
     launched: LaunchedDefense,
-    image_size: int,
-    batch_size: int,
+    asked: AskedPictures,
     seed: int,
     deadlines: ConversationDeadlines,
     stop: Cancelled,
@@ -150,12 +164,14 @@ def _greet(
     connection = gate.accept(time.monotonic() + deadlines.start, over, launched.uid)
     conversation = Conversation(connection, deadlines, over)
     try:
-        name = conversation.hello()
-        conversation.ready(image_size, batch_size, seed)
+        hello = conversation.hello()
+        if asked.pixels not in hello.pixels:
+            raise RunnerFault(Fault.PROTOCOL, NO_CLASSIFIER)
+        conversation.ready(asked.image_size, asked.batch_size, seed, asked.pixels)
     except BaseException:
         conversation.close()
         raise
-    return DefenseSession(launched, conversation, name, image_size, batch_size)
+    return DefenseSession(launched, conversation, hello.name, asked)
 
 
 def _over(launched: LaunchedDefense, cancelled: Cancelled) -> Over:

@@ -31,6 +31,14 @@ class BatchAnswers:
 
 
 @dataclass(frozen=True, slots=True)
+class Hello:
+    """What a defense says first: its name, a stranger's words cut for showing, and the pixels that it takes."""
+
+    name: str
+    pixels: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Frame:
     """A header whose fixed part is right and whose payload is no longer than its kind allows."""
 
@@ -85,8 +93,8 @@ def check_answer(frame: Frame, request_id: int, rows: int) -> None:
     )
 
 
-def read_hello(payload: bytes | bytearray) -> str:
-    """Return the name that a HELLO states; it is a stranger's, cut and cleaned for showing."""
+def read_hello(payload: bytes | bytearray) -> Hello:
+    """Return what a HELLO says; a defense that names no pixels takes those of the contest."""
     try:
         hello: Any = json.loads(payload.decode("utf-8"))
     except (ValueError, RecursionError) as error:
@@ -94,22 +102,36 @@ def read_hello(payload: bytes | bytearray) -> str:
     if not isinstance(hello, dict):
         raise refuse("HELLO is not a JSON object")
     version, name = hello.get("protocol"), hello.get("name")
+    pixels = hello.get("pixels", [frames.CONTEST_PIXELS])
     if type(version) is not int or version != frames.VERSION:  # True is an int as well, and equals 1
         raise refuse(f"HELLO does not say protocol {frames.VERSION}")
     if not isinstance(name, str):
         raise refuse("HELLO does not state a name")
-    return readable(name, LONGEST_NAME).replace("\n", " ").strip()
+    if not isinstance(pixels, list) or frames.CONTEST_PIXELS not in pixels:
+        raise refuse(f"HELLO does not name the pixels {frames.CONTEST_PIXELS}, which every defense takes")
+    taken = frozenset(each for each in frames.PIXELS if each in pixels)
+    return Hello(readable(name, LONGEST_NAME).replace("\n", " ").strip(), taken)
 
 
-def pack_ready(image_size: int, batch_size: int, seed: int) -> bytes:
+def pack_ready(image_size: int, batch_size: int, seed: int, pixels: str = frames.CONTEST_PIXELS) -> bytes:
     """Return the READY frame, whole."""
-    settings = {"image_size": image_size, "batch_size": batch_size, "classes": list(frames.CLASSES), "seed": seed}
+    settings: dict[str, Any] = {
+        "image_size": image_size,
+        "batch_size": batch_size,
+        "classes": list(frames.CLASSES),
+        "seed": seed,
+    }
+    if pixels != frames.CONTEST_PIXELS:  # a program that reads READY by itself may know of no other
+        settings["pixels"] = pixels
     payload = json.dumps(settings).encode()
     return frames.pack_header(frames.READY, 0, 0, len(payload)) + payload
 
 
-def read_answers(payload: bytes | bytearray, rows: int) -> BatchAnswers:
-    """Return the answers of a payload of the right length; `protocol` or `nonfinite` where a row is wrong."""
+def read_answers(payload: bytes | bytearray, rows: int, pixels: str = frames.CONTEST_PIXELS) -> BatchAnswers:
+    """Return the answers of a payload of the right length; `protocol` or `nonfinite` where a row is wrong.
+
+    In the warm-up, whose pixels are others, a score that is not finite is an answer: the attacks count it as wrong.
+    """
     if len(payload) != rows * frames.ANSWER_ROW.itemsize:
         raise refuse(f"an ANSWER has {len(payload)} bytes, expected {rows * frames.ANSWER_ROW.itemsize}")
     table = np.frombuffer(payload, frames.ANSWER_ROW)
@@ -118,7 +140,7 @@ def read_answers(payload: bytes | bytearray, rows: int) -> BatchAnswers:
         raise refuse("the three bytes after a label are not zero")
     if labels.min() < frames.ABSTAIN or labels.max() > frames.BIRD:
         raise refuse(f"a label is {labels[(labels < -1) | (labels > 1)][0]}, expected -1, 0 or 1")
-    if not np.isfinite(scores).all():
+    if pixels == frames.CONTEST_PIXELS and not np.isfinite(scores).all():
         raise RunnerFault(Fault.NONFINITE, "a score is NaN or infinite")
     return BatchAnswers(labels, scores)
 

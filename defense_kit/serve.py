@@ -7,11 +7,13 @@ import socket
 import sys
 import threading
 import traceback
+from functools import partial
 from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from defense_kit import frames
+from defense_kit.classifiers import scores_of
 
 BUFFERS = 2  # one is predicted on while the other is read into
 
@@ -23,6 +25,7 @@ class ContestReady(NamedTuple):
     batch_size: int  # the most rows of a batch
     classes: Tuple[str, ...]  # the order of the scores
     seed: int  # 0 to 2^63 - 1, another one in each official round
+    pixels: str = frames.CONTEST_PIXELS  # "uint8", or in the warm-up "float32"
 
 
 class ServedBatch(NamedTuple):
@@ -37,7 +40,13 @@ Predict = Callable[[np.ndarray], Any]
 OnReady = Callable[[ContestReady], None]
 
 
-def serve(predict: Predict, *, name: str = "defense", on_ready: Optional[OnReady] = None) -> None:
+def serve(
+    predict: Predict,
+    *,
+    name: str = "defense",
+    on_ready: Optional[OnReady] = None,
+    classify: Optional[Predict] = None,
+) -> None:
     """Answer batches with `predict` until the contest hangs up; then return.
 
     `predict` takes uint8 images [N, S, S, 3] (RGB, C order, valid until it returns) and returns N answers: "bird",
@@ -45,15 +54,22 @@ def serve(predict: Predict, *, name: str = "defense", on_ready: Optional[OnReady
     informative. `on_ready` is called once with the contest's `ContestReady` before the first batch; seed generators
     there.
 
+    `classify` is for the fixed attacks of the warm-up, which change pictures by less than an 8-bit step: it takes
+    float32 images [N, 224, 224, 3] in 0..1 and returns float [N, 2] = [bicycle, bird]. `from_warmup` brings it along.
+
     An error in `predict` or `on_ready` is reported to the contest as the fault `crashed` and ends the program with
     exit status 1; so does an answer that is not one per picture.
     """
+    classify = classify or getattr(predict, "classify", None)
+    takes = [frames.CONTEST_PIXELS] if classify is None else list(frames.PIXELS)
+    hello = {"name": name, "protocol": frames.VERSION, "pixels": takes}
     connection = _connect()
     try:
-        _send(connection, frames.HELLO, 0, 0, json.dumps({"name": name, "protocol": frames.VERSION}).encode())
+        _send(connection, frames.HELLO, 0, 0, json.dumps(hello).encode())
         ready = _read_ready(connection)
         if ready is not None:
-            _answer_all(connection, ready, predict, on_ready)
+            warmup = classify is not None and ready.pixels != frames.CONTEST_PIXELS
+            _answer_all(connection, ready, partial(_classified, classify) if warmup else predict, on_ready)
     finally:
         connection.close()
 
@@ -92,8 +108,8 @@ def _batches(connection: socket.socket, ready: ContestReady) -> Any:
     free: queue.Queue[bytearray] = queue.Queue()
     full: queue.Queue[Any] = queue.Queue()
     for _ in range(BUFFERS):
-        free.put(bytearray(ready.batch_size * ready.image_size * ready.image_size * frames.CHANNELS))
-    reader = threading.Thread(target=_read_all, args=(connection, ready.image_size, free, full), daemon=True)
+        free.put(bytearray(_bytes_of(ready, ready.batch_size)))
+    reader = threading.Thread(target=_read_all, args=(connection, ready, free, full), daemon=True)
     reader.start()
     while True:
         batch = full.get()
@@ -104,13 +120,17 @@ def _batches(connection: socket.socket, ready: ContestReady) -> Any:
         yield batch, free.put
 
 
+def _bytes_of(ready: ContestReady, rows: int) -> int:
+    return rows * ready.image_size * ready.image_size * frames.CHANNELS * frames.PIXELS[ready.pixels].itemsize
+
+
 def _read_all(
-    connection: socket.socket, image_size: int, free: "queue.Queue[bytearray]", full: "queue.Queue[Any]"
+    connection: socket.socket, ready: ContestReady, free: "queue.Queue[bytearray]", full: "queue.Queue[Any]"
 ) -> None:
     """Read batches until the other side hangs up (None) or something is wrong (the error itself)."""
     try:
         while True:
-            batch = _read_batch(connection, image_size, free)
+            batch = _read_batch(connection, ready, free)
             full.put(batch)
             if batch is None:
                 return
@@ -118,19 +138,21 @@ def _read_all(
         full.put(error)
 
 
-def _read_batch(connection: socket.socket, image_size: int, free: "queue.Queue[bytearray]") -> Optional[ServedBatch]:
+def _read_batch(
+    connection: socket.socket, ready: ContestReady, free: "queue.Queue[bytearray]"
+) -> Optional[ServedBatch]:
     header = _read_header(connection, frames.BATCH)
     if header is None:
         return None
     request_id, rows, payload_bytes = header
     buffer = free.get()
-    shape = (rows, image_size, image_size, frames.CHANNELS)
-    if rows < 1 or payload_bytes != int(np.prod(shape)) or payload_bytes > len(buffer):
+    if rows < 1 or payload_bytes != _bytes_of(ready, rows) or payload_bytes > len(buffer):
         raise ValueError(f"a batch of {rows} rows has {payload_bytes} bytes")
     view = memoryview(buffer)[:payload_bytes]
     if not _fill(connection, view):
         return None
-    return ServedBatch(request_id, np.frombuffer(view, np.uint8).reshape(shape), buffer)
+    shape = (rows, ready.image_size, ready.image_size, frames.CHANNELS)
+    return ServedBatch(request_id, np.frombuffer(view, frames.PIXELS[ready.pixels]).reshape(shape), buffer)
 
 
 def _read_ready(connection: socket.socket) -> Optional[ContestReady]:
@@ -142,7 +164,13 @@ def _read_ready(connection: socket.socket) -> Optional[ContestReady]:
     if not _fill(connection, memoryview(payload)):
         return None
     said = json.loads(payload.decode("utf-8"))
-    return ContestReady(int(said["image_size"]), int(said["batch_size"]), tuple(said["classes"]), int(said["seed"]))
+    return ContestReady(
+        int(said["image_size"]),
+        int(said["batch_size"]),
+        tuple(said["classes"]),
+        int(said["seed"]),
+        str(said.get("pixels", frames.CONTEST_PIXELS)),
+    )
 
 
 def _read_header(connection: socket.socket, kind: int) -> Optional[Tuple[int, int, int]]:
@@ -182,6 +210,11 @@ def _send_error(connection: socket.socket, text: str) -> None:
         _send(connection, frames.ERROR, 0, 0, payload)
     except OSError:
         sys.stderr.write("the contest had hung up already\n")
+
+
+def _classified(classify: Any, images: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """Answer float32 images with scores alone: in the warm-up nobody looks at the labels."""
+    return np.full(len(images), frames.ABSTAIN, np.int8), scores_of(classify, images)
 
 
 def _checked(answer: Any, rows: int) -> Tuple[np.ndarray, np.ndarray]:

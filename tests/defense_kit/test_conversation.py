@@ -200,6 +200,8 @@ HOSTILE: list[tuple[str, Act, Fault, str]] = [
     ("HELLO says protocol 2", opening(hello({**HELLO, "protocol": 2})), Fault.PROTOCOL, "protocol 1"),
     ("HELLO says protocol true", opening(hello({**HELLO, "protocol": True})), Fault.PROTOCOL, "protocol 1"),
     ("HELLO says no protocol", opening(hello({"name": "x"})), Fault.PROTOCOL, "protocol 1"),
+    ("HELLO takes no 8 bits", opening(hello({**HELLO, "pixels": ["float32"]})), Fault.PROTOCOL, "uint8"),
+    ("HELLO names pixels alone", opening(hello({**HELLO, "pixels": "uint8"})), Fault.PROTOCOL, "uint8"),
     ("HELLO states no name", opening(hello({"protocol": 1})), Fault.PROTOCOL, "name"),
     ("HELLO with rows", opening(frames.pack_header(1, 0, 1, 0)), Fault.PROTOCOL, "have to be 0"),
     ("HELLO with a request id", opening(frames.pack_header(1, 7, 0, 0)), Fault.PROTOCOL, "have to be 0"),
@@ -317,7 +319,7 @@ def honest(peer: Peer) -> None:
 def test_answers_come_back_in_order_with_two_batches_under_way() -> None:
     batches = [np.full_like(IMAGES, number) for number in range(20)]
     with talking_to(honest) as conversation:
-        assert conversation.hello() == "peer"
+        assert conversation.hello().name == "peer"
         conversation.ready(SIZE, ROWS, 5)
         conversation.send(1, batches[0])
         labels = []
@@ -377,7 +379,7 @@ def test_ready_states_size_rows_classes_and_seed() -> None:
 
 def test_a_name_is_cut_and_cleaned() -> None:
     with talking_to(opening(hello({"name": "a\x1b[31m\nb" + "c" * 500, "protocol": 1}))) as conversation:
-        name = conversation.hello()
+        name = conversation.hello().name
     assert name.startswith("a[31m b") and len(name) == 100
 
 

@@ -19,11 +19,11 @@ import pytest
 
 import defense_kit
 from defense_kit import from_warmup, keeper
+from defense_kit.classifiers import resize
 from defense_kit.conversation import Conversation, ConversationDeadlines, PeerSocket
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.harness import open_defense
 from defense_kit.limits import DefenseLimits
-from defense_kit.warmup import resize
 from tests.defense_kit.programs import CONNECT, DEADLINES, GOOD, HELLO, LIMITS, ROWS, SIZE, launch_of, opened, write
 from tests.refusals import faulted
 
@@ -269,7 +269,7 @@ NUMBERED = np.arange(ROWS * SIZE * SIZE * 3, dtype=np.uint8).reshape(ROWS, SIZE,
 KIT = Path(defense_kit.__file__).parent
 
 
-PARTICIPANTS = ["__init__.py", "frames.py", "serve.py", "warmup.py"]
+PARTICIPANTS = ["__init__.py", "classifiers.py", "frames.py", "serve.py"]
 
 
 SERVE = "import numpy as np\nimport time\nfrom defense_kit import serve\n"
@@ -326,6 +326,60 @@ def test_a_wrong_answer_is_told_to_both_sides(
         defense.send(NUMBERED)
         defense.receive()
     assert (caught.value.fault, words in caught.value.text) == (fault, True), caught.value
+
+
+FLOATS = np.linspace(-0.25, 1.25, ROWS * SIZE * SIZE * 3, dtype=np.float32).reshape(ROWS, SIZE, SIZE, 3)
+WARMUP = """
+import numpy as np
+from defense_kit import from_warmup, serve
+def classify(images):
+    assert images.dtype == np.float32 and images.flags.c_contiguous
+    return np.stack([images[:, 0, 0, 0], images[:, -1, -1, -1]], axis=1)
+"""
+
+
+def in_floats(folder: Path) -> Any:
+    told = {"image_size": SIZE, "batch_size": ROWS, "seed": 1, "deadlines": DEADLINES}
+    return open_defense(launch_of(folder), **told, pixels="float32")
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        ("serve(from_warmup(classify, 0.8))", "the adapter brings its classifier along"),
+        ("serve(lambda images: [1] * len(images), classify=classify)", "a program has both"),
+    ],
+)
+def test_a_classifier_is_asked_about_float32_pictures_to_the_last_bit(call: str, why: str, tmp_path: Path) -> None:
+    with in_floats(write(tmp_path / "d", WARMUP + call)) as defense:
+        for images in (FLOATS, FLOATS[:2]):
+            defense.send(images)
+            scores = defense.receive().scores
+            assert np.array_equal(scores, np.stack([images[:, 0, 0, 0], images[:, -1, -1, -1]], 1)), why
+        with pytest.raises(ValueError, match="expected float32"):
+            defense.send(IMAGES)
+
+
+def test_the_same_program_answers_the_contest_in_8_bits(tmp_path: Path) -> None:
+    with opened(write(tmp_path / "d", WARMUP + "serve(from_warmup(classify, 0.0, 8))")) as defense:
+        defense.send(IMAGES)
+        assert defense.receive().labels.tolist() == [-1] * ROWS
+
+
+def test_in_the_warm_up_a_score_that_is_not_finite_is_an_answer(tmp_path: Path) -> None:
+    program = WARMUP + "serve(from_warmup(lambda x: np.full((len(x), 2), np.nan), 0.8))"
+    with in_floats(write(tmp_path / "d", program)) as defense:
+        defense.send(FLOATS)
+        assert np.isnan(defense.receive().scores).all()
+
+
+@pytest.mark.parametrize(
+    "program", [SERVE + "serve(lambda x: [1] * len(x))", CONNECT + HELLO], ids=["no classifier", "an earlier kit"]
+)
+def test_a_defense_without_a_classifier_is_told_what_to_do(program: str, tmp_path: Path) -> None:
+    with pytest.raises(RunnerFault, match="make the defense with `from_warmup`") as caught:
+        in_floats(write(tmp_path / "d", program))
+    assert caught.value.fault is Fault.PROTOCOL
 
 
 def test_the_next_batch_is_read_while_one_is_predicted_on(tmp_path: Path) -> None:

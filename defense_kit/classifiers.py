@@ -1,4 +1,4 @@
-"""Adapts a program of the warm-up contest to defense protocol v1."""
+"""Adapts a classifier of the warm-up contest to defense protocol v1."""
 
 from typing import Callable, List, Tuple
 
@@ -8,7 +8,6 @@ from defense_kit import frames
 
 WARMUP_SIZE = 224
 Classify = Callable[[np.ndarray], np.ndarray]
-Predict = Callable[[np.ndarray], Tuple[np.ndarray, np.ndarray]]
 
 
 def resize(images: np.ndarray, size: int) -> np.ndarray:
@@ -40,7 +39,31 @@ def _blend(images: np.ndarray, places: Tuple[np.ndarray, np.ndarray, np.ndarray]
     return blended
 
 
-def from_warmup(classify: Classify, threshold: float, size: int = WARMUP_SIZE) -> Predict:
+class Classifier:
+    """A `predict` for `serve` that asks a classifier, which the fixed attacks of the warm-up ask directly."""
+
+    def __init__(self, classify: Classify, threshold: float, size: int) -> None:
+        self.classify = classify
+        self._threshold, self._size = threshold, size
+
+    def __call__(self, images: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+        """Answer uint8 images [N, S, S, 3] with labels [N] and scores [N, 2]."""
+        scores = scores_of(self.classify, resize(images, self._size) / np.float32(255))
+        bicycle, bird = scores[:, 0], scores[:, 1]
+        sure = (np.maximum(bicycle, bird) >= self._threshold) & (bicycle != bird)
+        labels = np.where(sure, np.where(bird > bicycle, frames.BIRD, frames.BICYCLE), frames.ABSTAIN)
+        return labels.astype(np.int8), scores
+
+
+def scores_of(classify: Classify, images: np.ndarray) -> np.ndarray:
+    """Return what `classify` says of images [N, S, S, 3]: float32 [N, 2]; ValueError for another shape."""
+    scores = np.asarray(classify(images), dtype=np.float32)
+    if scores.shape != (len(images), len(frames.CLASSES)):
+        raise ValueError(f"classify returned shape {scores.shape} for {len(images)} images")
+    return scores
+
+
+def from_warmup(classify: Classify, threshold: float, size: int = WARMUP_SIZE) -> Classifier:
     """Turn a warm-up classifier into a `predict` for `serve`.
 
     `classify` takes float32 [N, 224, 224, 3] in 0..1 and returns float [N, 2] = [bicycle, bird]. The larger of the two
@@ -48,14 +71,4 @@ def from_warmup(classify: Classify, threshold: float, size: int = WARMUP_SIZE) -
     equal, or where one is not a number; the contest takes the latter for the fault `nonfinite`. The pictures are
     resized as `resize` says.
     """
-
-    def predict(images: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        scores = np.asarray(classify(resize(images, size) / np.float32(255)), dtype=np.float32)
-        if scores.shape != (len(images), len(frames.CLASSES)):
-            raise ValueError(f"classify returned shape {scores.shape} for {len(images)} images")
-        bicycle, bird = scores[:, 0], scores[:, 1]
-        sure = (np.maximum(bicycle, bird) >= threshold) & (bicycle != bird)
-        labels = np.where(sure, np.where(bird > bicycle, frames.BIRD, frames.BICYCLE), frames.ABSTAIN)
-        return labels.astype(np.int8), scores
-
-    return predict
+    return Classifier(classify, threshold, size)
