@@ -21,10 +21,8 @@ ERROR = 5
 LONGEST_TEXT = 4096  # bytes of a HELLO, READY or ERROR payload
 LONGEST_ID = 2**32 - 1
 CHANNELS = 3
-PIXELS: Dict[str, Any] = {
-    "uint8": np.dtype("u1"),
-    "float32": np.dtype("<f4"),
-}  # how a value of a picture is sent; float32 in 0 to 1
+# How a value of a picture is sent; float32 is in 0 to 1.
+PIXELS: Dict[str, Any] = {"uint8": np.dtype("u1"), "float32": np.dtype("<f4")}
 CONTEST_PIXELS = "uint8"  # what every defense takes
 
 ABSTAIN, BICYCLE, BIRD = -1, 0, 1

@@ -121,7 +121,8 @@ def _batches(connection: socket.socket, ready: ContestReady) -> Any:
 
 
 def _bytes_of(ready: ContestReady, rows: int) -> int:
-    return rows * ready.image_size * ready.image_size * frames.CHANNELS * frames.PIXELS[ready.pixels].itemsize
+    values = rows * ready.image_size * ready.image_size * frames.CHANNELS
+    return values * int(frames.PIXELS[ready.pixels].itemsize)
 
 
 def _read_all(
