@@ -53,6 +53,16 @@ LOOKS = {
 }
 
 
+# Those in which its sender knows the verdict.
+_RULED = {
+    AttackState.REJECTED,
+    AttackState.SCORING,
+    AttackState.NOT_HERE,
+    AttackState.UNBROKEN,
+    AttackState.BROKE,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class AttackStatus:
     """Where one attack stands, and how many defenses it broke."""
@@ -152,4 +162,13 @@ def rounds_done(images: Iterable[int]) -> dict[int, int]:
 
 def attack_rows(shown: list[Attack], now: datetime) -> list[dict[str, Any]]:
     found = attack_statuses(shown, unrestricted=False, now=now)
-    return [{"attack": each, "standing": found[each.pk], "url": picture_url(each.image, now=now)} for each in shown]
+    rulings = newest_rulings([each.image_id for each in shown if found[each.pk].state in _RULED])
+    return [
+        {
+            "attack": each,
+            "standing": found[each.pk],
+            "ruling": rulings.get(each.image_id),
+            "url": picture_url(each.image, now=now),
+        }
+        for each in shown
+    ]

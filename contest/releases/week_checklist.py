@@ -45,29 +45,33 @@ def week_checklist(week: Week, *, now: datetime) -> tuple[WeekStep, ...]:
 
 
 def _pictures(waiting: Mapping[str, int]) -> Iterator[WeekStep]:
+    """Yield the steps of pictures; one is not done while pictures wait in a step before it."""
+    before = False
     for title, names, page in (
-        ("Reports are decided", ("report",), "reports"),
-        ("Pictures are labeled", ("panel", "answers"), "organizer-taskers"),
-        ("Pictures are ruled on", ("ruling",), "overview"),
-        ("Valid pictures are scored", ("runs",), "scoring-queue"),
+        ("Reports", ("report",), "reports"),
+        ("Labeling", ("panel", "answers"), "organizer-taskers"),
+        ("Rulings", ("ruling",), "overview"),
+        ("Scoring", ("runs",), "scoring-queue"),
     ):
         waits = [f"{waiting[name]:,} {WAITING_WORDS[name]}" for name in names if waiting[name]]
-        state = StepState.WAITS if waits else StepState.DONE
-        yield WeekStep(title, state, f"Pictures that wait: {', '.join(waits)}." if waits else "", page if waits else "")
+        words = f"Pictures that wait: {', '.join(waits)}." if waits else ""
+        done = StepState.LATER if before else StepState.DONE
+        yield WeekStep(title, StepState.WAITS if waits else done, words, page if waits else "")
+        before = before or bool(waits)
 
 
 def _release(week: Week, waiting: Mapping[str, int], now: datetime) -> Iterator[WeekStep]:
     parts = parts_of(week.name)
     if parts:
-        yield WeekStep("The release is published", StepState.DONE, _published_words(parts))
+        yield WeekStep("Release", StepState.DONE, _published_words(parts))
         yield _errata(week, parts[-1])
         return
     first = first_moment(week.start)
     if week.end > now:
         state, words = StepState.LATER, "After the week's end, when no picture waits."
     elif first is None or first >= week.end:
-        yield WeekStep("The release is published", StepState.DONE, "Nothing happened in this week, so it has none.")
-        yield WeekStep("Corrections are published", StepState.DONE)
+        yield WeekStep("Release", StepState.DONE, "Nothing happened in this week, so it has none.")
+        yield WeekStep("Corrections", StepState.DONE)
         return
     elif is_being_built(week):
         state, words = StepState.WAITS, "It is being built."
@@ -75,8 +79,8 @@ def _release(week: Week, waiting: Mapping[str, int], now: datetime) -> Iterator[
         state, words = StepState.LATER, "By itself, when no picture waits."
     else:
         state, words = StepState.WAITS, "It is due, and is built by itself after those of the weeks before."
-    yield WeekStep("The release is published", state, words, "organizer-releases", "ended")
-    yield WeekStep("Corrections are published", StepState.LATER, "After the release, when something was added.")
+    yield WeekStep("Release", state, words, "organizer-releases", "ended")
+    yield WeekStep("Corrections", StepState.LATER, "After the release, when something was added.")
 
 
 def _published_words(parts: list[Release]) -> str:
@@ -87,14 +91,14 @@ def _published_words(parts: list[Release]) -> str:
 def _errata(week: Week, newest: Release) -> WeekStep:
     added = changed_since(week, newest.released_at)
     if not added:
-        return WeekStep("Corrections are published", StepState.DONE)
+        return WeekStep("Corrections", StepState.DONE)
     words = f"Added since {newest.name}: {', '.join(added)}."
-    return WeekStep("Corrections are published", StepState.WAITS, words, "organizer-releases", "published")
+    return WeekStep("Corrections", StepState.WAITS, words, "organizer-releases", "published")
 
 
 def _appeals(week: Week, now: datetime) -> WeekStep:
     """Appeals are over when they are for each defense that pictures are run against (R18, R22)."""
-    title, known = "Appeals are over", Weeks(now)
+    title, known = "Appeals", Weeks(now)
     if week.end > now:
         return WeekStep(title, StepState.LATER, "After the week's end.")
     if known.has_cases(week):
@@ -112,7 +116,7 @@ def _appeals(week: Week, now: datetime) -> WeekStep:
 
 def _money(week: Week, now: datetime) -> WeekStep:
     """What can be paid is a step of the week that ended last: money belongs to no week once its appeals are over."""
-    title = "Money is paid"
+    title = "Payments"
     if week.end > now:
         return WeekStep(title, StepState.LATER, "After the appeals.")
     rows = payables(now=now)

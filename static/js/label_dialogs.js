@@ -14,8 +14,13 @@ export function anyOpen() {
   return document.querySelector("dialog[open]") !== null;
 }
 
+/** Open the instructions at the section about the open question. */
 export function openInstructions() {
-  byId("instructions-dialog", HTMLDialogElement).showModal();
+  const dialog = byId("instructions-dialog", HTMLDialogElement);
+  dialog.showModal();
+  const field = document.querySelector("#label-form .question[open]")?.getAttribute("data-field");
+  const section = field && dialog.querySelector(`[data-about="${field}"]`);
+  (section || byId("instructions-title")).scrollIntoView();
 }
 
 export function closeWithButtons() {

@@ -595,6 +595,14 @@ def test_changed_instructions_are_read_before_the_form_opens(desk: Desk) -> None
     )
 
 
+def test_the_instructions_open_at_the_section_about_the_open_question(desk: Desk) -> None:
+    desk.press("?")
+    expect(desk.page.locator("#instructions-title")).to_be_in_viewport()
+    desk.press("Escape", "1", "4", "?")
+    expect(desk.page.locator("#instructions-dialog [data-about=outline]")).to_be_in_viewport()
+    expect(desk.page.locator("#instructions-title")).not_to_be_in_viewport()
+
+
 def test_a_notice_stays_until_it_is_put_away_and_a_pause_is_told_with_the_next_receipt(
     pictures: list[Panel], at_page: Any
 ) -> None:

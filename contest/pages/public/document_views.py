@@ -23,6 +23,7 @@ from contest.defenses.selectors import stakeable, submissions_of
 from contest.pages.public.documents import document, rule_book
 from contest.pages.public.front_page import clocks, front
 from contest.pages.public.rule_numbers import beside_rules
+from contest.payments.payable import payables_of
 from contest.policy_changes.selectors import PolicyState, numbers_in_force, policy_history
 from contest.prizes.checklist import contenders
 from contest.web.kit_wheel import kit_wheel
@@ -154,13 +155,17 @@ def _waiting_for_board(member: User) -> dict[str, int]:
 
 
 def _figures_of_team(team: Team) -> dict[str, Any]:
-    """Return how many pictures a team may still send today, what became of the latest, and how many defenses it has."""
+    """Return how many pictures a team may still send today, what became of the latest, its money and its defenses."""
     now = domain_now()
     policy = policy_in_force(now).policy
     latest = list(attacks_by_team(team)[:LATEST_ATTACKS])
+    _, at_stake = clocks(front(now=now), now=now)
     states = attack_statuses(latest, unrestricted=False, now=now).values()
     return {
         "left": quota_left(team, policy=policy, now=now),
+        "accounts": payables_of(team, now=now),
+        "at_stake": at_stake,
+        "currency": policy.currency,
         "a_day": policy.attacks_per_day,
         "latest": Counter(each.words for each in states).most_common(),
         "sent": len(latest),

@@ -15,7 +15,7 @@ from contest.core.models import Attack, Break, Release
 from contest.core.publication import newest_rulings_released, released
 from contest.ledger.selectors import defenders_cents
 from contest.record.leaderboard import snapshots
-from contest.record.leaderboard.rows import DefenseRank
+from contest.record.leaderboard.rows import DefenseRank, TeamRow
 from contest.releases.selectors import newest_releases
 from labeling.pictures.addresses import picture_url
 from policy.numbers import Policy
@@ -31,13 +31,16 @@ _BREAKS_READ = 4 * MOST_BREAKS
 class Front:
     """What is read for the page.
 
-    `staked` are all defenses with a stake, whether their time is over or not. `verdicts` are the newest rulings of
+    `staked` are all defenses with a stake, whether their time is over or not; `leader` is the first defense, and
+    `attackers` are the first teams, of which none broke more than another. `verdicts` are the newest rulings of
     released weeks, each with the address of its picture and the attack that it was sent as, if it was; `breaks` are
     with the attack that has the credit.
     """
 
     policy: Policy
     staked: tuple[DefenseRank, ...]
+    leader: DefenseRank | None
+    attackers: tuple[TeamRow, ...]
     defenders_cents: int
     published: int
     verdicts: list[tuple[Ruling, str, Attack | None]]
@@ -71,10 +74,13 @@ def front(*, now: datetime) -> Front:
 
 def read_front(*, now: datetime) -> Front:
     """Return what the page tells, read afresh: as many queries for much as for little."""
-    rows = snapshots.leaderboard_tables(snapshots.PRESENT, now=now).tables.defenses
+    tables = snapshots.leaderboard_tables(snapshots.PRESENT, now=now).tables
+    rows = tables.defenses
     return Front(
         policy=policy_in_force(now).policy,
         staked=tuple(row for row in rows if row.state is DefenseStanding.STAKED),
+        leader=next((row for row in rows if row.rank == 1), None),
+        attackers=tuple(row for row in tables.attackers if row.rank == 1 and row.breaks),
         defenders_cents=defenders_cents(),
         published=len(rows),
         verdicts=_verdicts(now),

@@ -37,6 +37,7 @@ from contest.pages.team.defense_forms import (
     StakeDefenseForm,
     WithdrawDefenseForm,
 )
+from contest.record.leaderboard.snapshots import PRESENT, leaderboard_tables
 from contest.web.defense_holder import leads, own_entry
 from contest.web.defense_uploads import stream_files
 from contest.web.upload_pieces import PIECE_BYTES, bytes_kept, keep_piece
@@ -50,9 +51,11 @@ def defenses(request: HttpRequest, team: Team) -> HttpResponse:
     """List what the team handed in."""
     now = domain_now()
     policy = policy_in_force(now).policy
+    rows = stake_rows.entry_rows(selectors.submissions_of(team), now)
+    ranked = {row.id: row for row in leaderboard_tables(PRESENT, now=now).tables.defenses}
     context = {
         "team": team,
-        "rows": stake_rows.entry_rows(selectors.submissions_of(team), now),
+        "rows": [(row, ranked.get(row.entry.defense.public_id)) for row in rows],
         "left": selectors.submissions_left(team, policy, now),
         "most": policy.defenses_per_week,
         "now": now,

@@ -448,7 +448,8 @@ def test_a_copy_tells_nothing_of_another_teams_picture_before_the_boundary_nor_w
     ruling = {"verdict": "rejected", "label": "", "reasons": ["depiction"], "response_ids": [], "number": 1}
     ruling |= {"policy": factories.policy_version(), "decided_by": "rules", "decided_at": BOUNDARY + DAY}
     Ruling.objects.create(image=first.image, panel=panel, **ruling)
-    assert "it is a depiction" in main_of(reds.get(f"/attacks/{first.public_id}/"))
+    for each in (f"/attacks/{first.public_id}/", PAGE):
+        assert "it is a depiction" in main_of(reds.get(each)), each
     secrets = ["rejected", "depiction", "taskers were asked"]
     for each in (PAGE, address, f"/attacks/{first.public_id}/"):
         assert lacking(main_of(blues.get(each)), *secrets) == secrets, each

@@ -272,7 +272,8 @@ def test_every_state_on_the_teams_pages(
     cast.funded(now=at)
     made = cast.entry(blue, now=at)
     change(made, at)
-    answers(captains.get("/team/defenses/"), 200, f">{state}</span>")
+    amount = ["USD 1,000.00,"] if state == "staked" else []
+    answers(captains.get("/team/defenses/"), 200, f">{state}</span>", *amount)
     answers(captains.get(own(made.defense)), 200, f">{state}</span>", said)
 
 

@@ -98,6 +98,8 @@ class TestStakes:
             f'data-left="{left.total_seconds():.3f}"',
             f"<span data-clock>{left.days} d 01:30:00</span>",
             "8 of 90",  # days unbroken
+            "leaderboard</a> is led by",
+            "8 days unbroken.",
         )
 
     def test_what_is_at_stake_for_attackers_is_what_can_still_be_won(
@@ -221,5 +223,6 @@ def test_taskers_are_kept_from_it(tara: Tasker, nell: Tasker, signed_in: Any) ->
 def test_a_captain_finds_the_way_to_the_team_s_work(signed_in: Any) -> None:
     captain = factories.user("carl", "teams")
     Member.objects.create(team=Team.objects.create(name="red", created_at=MONDAY), user=captain, captain=True)
-    links = (f'href="{address}"' for address in ("/attacks/", "/team/defenses/", "/team/"))
-    assert not lacking(main(signed_in(captain), "/"), *links)
+    links = (f'href="{address}"' for address in ("/attacks/", "/team/defenses/", "/team/money/", "/team/"))
+    told = ("account</a>: USD 0.00.", "To win by attacks now: USD 0.00")
+    assert not lacking(main(signed_in(captain), "/"), *links, *told)

@@ -1,0 +1,54 @@
+"""Random numbers of the fixed attacks: each picture, index, step and purpose has a stream of its own.
+
+So nothing depends on the order in which pictures are attacked, and no generator's state is ever stored.
+"""
+
+import hashlib
+from enum import IntEnum
+
+import numpy as np
+from numpy.random import Generator, Philox
+from numpy.typing import NDArray
+
+from defense_kit.warmup import VERSION
+
+_WORD_BITS = 64
+
+
+class Purpose(IntEnum):
+    """What a stream is drawn for; corruption number k has 16 + k."""
+
+    MOVE = 0
+    RANDOM_START = 1
+    SPSA_SIGNS = 2
+    BOUNDARY_STARTS = 3
+    BOUNDARY_DIRECTION = 4
+    CORRUPTION = 16
+
+
+class Streams:
+    """The streams of one attack on one picture, which is named by the SHA-256 of its pixels, 32 bytes."""
+
+    def __init__(self, attack: str, picture: bytes) -> None:
+        named = b"\0".join([b"unanimous-warmup", VERSION.encode(), attack.encode(), picture])
+        self.key = hashlib.sha256(named).digest()[:16]
+
+    def bits(self, purpose: int, *, step: int = 0, index: int = 0) -> Philox:
+        """Return the source of raw words."""
+        key = np.frombuffer(self.key, "<u8").astype(np.uint64)
+        return Philox(key=key, counter=np.array([0, index, step, purpose], np.uint64))
+
+    def draws(self, purpose: int, *, step: int = 0, index: int = 0) -> Generator:
+        """Return the source of uniform, normal and other numbers."""
+        return Generator(self.bits(purpose, step=step, index=index))
+
+    def signs(self, values: int, *, step: int, index: int) -> NDArray[np.int8]:
+        """Return +1 or -1 for each of so many values."""
+        words = self.bits(Purpose.SPSA_SIGNS, step=step, index=index).random_raw(-(-values // _WORD_BITS))
+        bits = np.unpackbits(words.astype("<u8").view(np.uint8), count=values, bitorder="little")
+        return bits.astype(np.int8) * np.int8(2) - np.int8(1)
+
+    def normals(self, values: int, *, step: int, index: int) -> NDArray[np.float32]:
+        """Return so many standard normal values: a direction of the boundary attack."""
+        draws = self.draws(Purpose.BOUNDARY_DIRECTION, step=step, index=index)
+        return draws.standard_normal(values, dtype=np.float32)
