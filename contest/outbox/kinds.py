@@ -78,7 +78,9 @@ KINDS: Mapping[MessageKind, MessageType] = {
         ("defense", "end", "why", "begun", "paid", "amount", "at", "week", "by", "more", "told_with", "reason")
         + ("page", "own"),
     ),
-    MessageKind.POSTED: MessageType(_M, "An entry was posted", ("amount", "corrected", "lines", "balance", "page")),
+    MessageKind.POSTED: MessageType(
+        _M, "Money was moved on your account", ("amount", "corrected", "lines", "balance", "page")
+    ),
     MessageKind.PAID: MessageType(_M, "A payment was made", ("amount", "reference", "at", "balance", "page"), "valid"),
     MessageKind.TEAM_NEWS: MessageType(_T, "News of your team", ("what",)),
     MessageKind.ASSOCIATION: MessageType(_T, "Association with the contest", ("since", "until", "reason", "mistake")),

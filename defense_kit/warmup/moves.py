@@ -47,7 +47,7 @@ def shifted(beyond: Bytes, dx: int, dy: int) -> Bytes:
     return beyond[margin - dy : margin - dy + SIDE, margin - dx : margin - dx + SIDE]
 
 
-def _read(picture: Bytes, degrees: float, across: NDArray[np.float64], down: NDArray[np.float64]) -> Bytes:
+def _read(picture: Bytes, degrees: float, across: NDArray[np.floating], down: NDArray[np.floating]) -> Bytes:
     """Read the picture at the places that the offsets from the centre come from."""
     cosine, sine = cos(radians(degrees)), sin(radians(degrees))
     u, v = across[np.newaxis, :], down[:, np.newaxis]
@@ -64,7 +64,7 @@ def _read(picture: Bytes, degrees: float, across: NDArray[np.float64], down: NDA
     return (total >> (2 * _BITS)).astype(np.uint8)
 
 
-def _place(at: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _place(at: NDArray[np.floating]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the pixel before a place, and how much of the next one it takes, of 4096."""
     whole = np.rint(at * _ONE).astype(np.int64) - _HALF_PIXEL
     return whole >> _BITS, whole & (_ONE - 1)

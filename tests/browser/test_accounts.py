@@ -90,7 +90,7 @@ def test_the_time_zone_of_the_device_is_taken_over(tara: Tasker, browser: Any) -
     page.goto("/account/")
     push(page, "Use the time zone of this device")
     expect(page.get_by_label("Time zone")).to_have_value("Asia/Calcutta")
-    push(page, "Keep")
+    push(page, "Save")
     expect(page.get_by_role("status")).to_have_text("Kept.")
     assert Tasker.objects.get().time_zone == "Asia/Calcutta"
 

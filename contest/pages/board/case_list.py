@@ -26,7 +26,7 @@ class CaseRow:
     def about(self) -> str:
         """Return what the case is about."""
         if not self.disclosed:
-            return "closed to you until you state any conflict of interest with its teams"
+            return "opens when you have stated whether you have a conflict of interest with its teams"
         return describe_case(self.case)
 
     @property

@@ -322,7 +322,9 @@ def test_messages_are_listed_newest_first_with_the_unread_ones_marked(carl: User
     assert text.count('class="mark">new') == 1 == text.count('<li class="unread">')
     Message.objects.update(kind=MessageKind.POSTED.value, facts={"lines": 7})
     for address in (OWN, f"{OWN}{Message.objects.latest('pk').pk}/"):
-        assert "An entry was posted" in page(client, address), "one that cannot be made is listed by its kind"
+        assert "Money was moved on your account" in page(client, address), (
+            "one that cannot be made is listed by its kind"
+        )
 
 
 def test_everybody_has_their_own_alone(carl: User, signed_in: SignedIn, stan: User, tara: Any) -> None:
