@@ -1,0 +1,59 @@
+"""What every fixed attack has: a picture to start from, queries it yields, and a result.
+
+An attack is a generator. It yields float32 rows [k, 224, 224, 3] in 0 to 1, is sent the scores [k, 2] of the classes
+(bicycle, bird) for them, and returns an `AttackResult`. It knows nothing of batches or of other pictures.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from defense_kit.warmup.moves import Bytes
+
+Rows = NDArray[np.float32]  # [k, 224, 224, 3], 0 to 1
+Scores = NDArray[np.float32]  # [k, 2]: bicycle, bird
+Margins = NDArray[np.float64]  # [k]: the other class over the true one; a picture is wrong from 0 on
+Attack = Generator[Rows, Scores, "AttackResult"]
+
+
+@dataclass(frozen=True, slots=True)
+class AttackedPicture:
+    """A picture to attack: uint8 [224, 224, 3], its class, and the SHA-256 of the pixels that it was made from."""
+
+    pixels: Bytes
+    is_bird: bool
+    sha256: bytes
+
+    def margins(self, scores: Scores) -> Margins:
+        """Return by how much the other class exceeds the true one; -inf for a row that is not finite: no attack may
+        be led by one."""
+        true = int(self.is_bird)
+        wide = scores.astype(np.float64)
+        found: Margins = np.where(np.isfinite(wide).all(axis=1), wide[:, 1 - true] - wide[:, true], -inf)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class AttackResult:
+    """What an attack returns: the picture with its scores, how many rows it asked for, and what it chose."""
+
+    picture: Rows  # [224, 224, 3]
+    scores: Scores  # [2]
+    queries: int
+    chosen: dict[str, Any] = field(default_factory=dict)
+
+
+def as_floats(pixels: Bytes) -> Rows:
+    """Return 8-bit pixels as the values that a defense is asked about: k / 255 in float32."""
+    return pixels.astype(np.float32) / np.float32(255)
+
+
+def clean(of: AttackedPicture) -> Attack:
+    """Ask about the picture as it is."""
+    rows = as_floats(of.pixels)[np.newaxis]
+    scores = yield rows
+    return AttackResult(rows[0], scores[0], 1)

@@ -1,0 +1,141 @@
+"""SPSA (Uesato et al. 2018): Adam on a gradient that is estimated from pairs of probes, within 16/255 of the picture.
+
+The state is float32; sums over the pairs are float64, in the order of the pairs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Rows, as_floats
+from defense_kit.warmup.moves import bordered, moved
+from defense_kit.warmup.streams import Purpose, Streams
+
+SIDE_INSIDE = 184  # a black border of 20 pixels
+FARTHEST_SHIFT, LARGEST_ANGLE = 18, 30
+
+EPSILON = np.float32(16 / 255)
+STEPS, PAIRS = 200, 32
+DELTA = np.float32(0.01)
+_RATE, _BETA_1, _BETA_2, _EPSILON_ADAM = 0.01, 0.9, 0.999, 1e-8
+ENOUGH = -1.0  # a loss below it ends the attack
+
+
+def first_move(of: AttackedPicture, streams: Streams) -> Rows:
+    """Return the randomly moved picture that SPSA and the boundary attack begin from."""
+    draws = streams.draws(Purpose.MOVE)
+    dx, dy = draws.uniform(-FARTHEST_SHIFT, FARTHEST_SHIFT, 2)
+    degrees = draws.uniform(-LARGEST_ANGLE, LARGEST_ANGLE)
+    return as_floats(moved(bordered(of.pixels, SIDE_INSIDE), float(degrees), float(dx), float(dy)))
+
+
+@dataclass(frozen=True, slots=True)
+class SpsaState:
+    """Where an attack stands after whole steps: what it adds to the picture, Adam's moments, and the best so far.
+
+    `loss` is the true class over the other; `flat` counts steps whose probes all answered the same.
+    """
+
+    step: int
+    added: Rows
+    mean: Rows
+    square: Rows
+    loss: float
+    best: Rows
+    best_scores: NDArray[np.float32]
+    best_loss: float
+    best_step: int
+    queries: int
+    flat: int = 0
+
+
+Kept = Callable[[SpsaState], None]
+
+
+def spsa(of: AttackedPicture, state: SpsaState | None = None, keep: Kept | None = None) -> Attack:
+    """Attack a picture, from the start or from a kept state; `keep` is called with the state after each step.
+
+    It stops as soon as the picture just asked about is wrong enough, and returns the worst one that was asked about.
+    """
+    streams = Streams("spsa", of.sha256)
+    result = yield from descend(of, first_move(of, streams), streams, state, keep)
+    return result
+
+
+def descend(
+    of: AttackedPicture, start: Rows, streams: Streams, state: SpsaState | None = None, keep: Kept | None = None
+) -> Attack:
+    """Lower the loss from a picture of any size, as `spsa` says."""
+    if state is None:
+        drawn = streams.draws(Purpose.RANDOM_START).uniform(-EPSILON, EPSILON, start.shape).astype(np.float32)
+        added = within(start, drawn)
+        scores = yield (start + added)[np.newaxis]
+        loss, nothing = _loss(of, scores), np.zeros_like(start)
+        state = SpsaState(0, added, nothing, nothing, loss, added, scores[0].copy(), loss, 0, 1)
+    while state.loss >= ENOUGH and state.step < STEPS:
+        step = state.step + 1
+        signs = [streams.signs(start.size, step=step, index=pair).reshape(start.shape) for pair in range(PAIRS)]
+        scores = yield probes(start + state.added, signs)
+        slopes, is_flat = _slopes(of, scores)
+        state = _moved(state, start, gradient(slopes, signs), is_flat)
+        scores = yield (start + state.added)[np.newaxis]
+        state = _judged(state, _loss(of, scores), scores[0])
+        if keep is not None:
+            keep(state)
+    return AttackResult(
+        start + state.best, state.best_scores, state.queries, {"step": state.best_step, "flat_steps": state.flat}
+    )
+
+
+def within(start: Rows, added: Rows) -> Rows:
+    """Return what may be added to a picture: at most EPSILON for each value, and the sum within 0 to 1."""
+    allowed: Rows = np.clip(start + np.clip(added, -EPSILON, EPSILON), 0, 1) - start
+    return allowed
+
+
+def probes(at: Rows, signs: list[NDArray[np.int8]]) -> Rows:
+    """Return the pairs around a picture: all that add DELTA times the signs, then all that take it away."""
+    steps = [sign.astype(np.float32) * DELTA for sign in signs]
+    pairs: Rows = np.clip(np.stack([at + each for each in steps] + [at - each for each in steps]), 0, 1)
+    return pairs
+
+
+def gradient(slopes: NDArray[np.float64], signs: list[NDArray[np.int8]]) -> NDArray[np.float64]:
+    """Return the estimated gradient of the loss from each pair's difference over 2 DELTA."""
+    total = np.zeros(signs[0].shape, np.float64)
+    for slope, sign in zip(slopes, signs, strict=True):
+        total += slope * sign
+    return total / len(signs)
+
+
+def _loss(of: AttackedPicture, scores: NDArray[np.float32]) -> float:
+    return -float(of.margins(scores)[0])  # +inf for a row that is not finite
+
+
+def _slopes(of: AttackedPicture, scores: NDArray[np.float32]) -> tuple[NDArray[np.float64], bool]:
+    """Return the slope of each pair, 0 for one with a row that is not finite, and whether all probes are alike."""
+    losses = -of.margins(scores)
+    with np.errstate(invalid="ignore"):
+        slopes = (losses[:PAIRS] - losses[PAIRS:]) / (2 * float(DELTA))
+    return np.where(np.isfinite(slopes), slopes, 0.0), bool((losses == losses[0]).all())
+
+
+def _moved(state: SpsaState, start: Rows, estimate: NDArray[np.float64], is_flat: bool) -> SpsaState:
+    """Return the state after one step of Adam against the gradient."""
+    step = state.step + 1
+    mean = (_BETA_1 * state.mean + (1 - _BETA_1) * estimate).astype(np.float32)
+    square = (_BETA_2 * state.square + (1 - _BETA_2) * estimate * estimate).astype(np.float32)
+    size = np.sqrt(square / (1 - _BETA_2**step)) + _EPSILON_ADAM
+    added = within(start, (state.added - _RATE * (mean / (1 - _BETA_1**step)) / size).astype(np.float32))
+    queries = state.queries + 2 * PAIRS
+    return replace(state, step=step, added=added, mean=mean, square=square, queries=queries, flat=state.flat + is_flat)
+
+
+def _judged(state: SpsaState, loss: float, scores: NDArray[np.float32]) -> SpsaState:
+    """Return the state with what was answered about the picture that it stands at."""
+    state = replace(state, loss=loss, queries=state.queries + 1)
+    if loss >= state.best_loss:
+        return state
+    return replace(state, best=state.added, best_scores=scores.copy(), best_loss=loss, best_step=state.step)

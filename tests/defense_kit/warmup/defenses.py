@@ -1,0 +1,67 @@
+"""Defenses and pictures for tests of the warm-up, in this process."""
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Rows, Scores
+from defense_kit.warmup.moves import SIDE
+from defense_kit.warmup.scheduler import Scheduler
+
+Classify = Callable[[Rows], Scores]
+
+
+class InProcess:
+    """Answers batches in order, and counts them."""
+
+    def __init__(self, classify: Classify) -> None:
+        self._classify, self._answers = classify, deque[Scores]()
+        self.batches = 0
+
+    def send(self, rows: Rows) -> None:
+        assert rows.dtype == np.float32 and rows.min() >= 0 and rows.max() <= 1
+        self.batches += 1
+        self._answers.append(np.asarray(self._classify(rows), np.float32))
+
+    def receive(self) -> Scores:
+        return self._answers.popleft()
+
+
+def picture(number: int, *, is_bird: bool = True) -> AttackedPicture:
+    """A picture of smooth colours, another one for each number."""
+    rng = np.random.default_rng(number)
+    coarse = rng.integers(40, 216, (8, 8, 3)).astype(np.uint8)
+    pixels = np.kron(coarse, np.ones((SIDE // 8, SIDE // 8, 1), np.uint8))
+    return AttackedPicture(pixels, is_bird, hashlib.sha256(pixels.tobytes()).digest())
+
+
+def linear(seed: int = 3, *, offset: float = 0.0, scale: float = 1.0) -> Classify:
+    """Scores [bicycle, bird] = [0, a . x + offset] of 1,024 random values of each picture. Each row is summed by
+    itself, so that no other row changes its last bit."""
+    rng = np.random.default_rng(seed)
+    chosen, direction = rng.choice(SIDE * SIDE * 3, 1024, replace=False), rng.normal(0, scale, 1024)
+
+    def classify(rows: Rows) -> Scores:
+        bird = ((rows.reshape(len(rows), -1)[:, chosen] - 0.5) * direction).sum(axis=1) + offset
+        return np.stack([np.zeros(len(bird)), bird], axis=1).astype(np.float32)
+
+    return classify
+
+
+def alone(attack: Attack, classify: Classify) -> AttackResult:
+    """Run one attack, each of its questions in a batch of its own."""
+    scores: Any = None  # what begins a generator
+    while True:
+        try:
+            scores = np.asarray(classify(attack.send(scores)), np.float32)
+        except StopIteration as ended:
+            result: AttackResult = ended.value
+            return result
+
+
+def scheduled(attacks: Iterable[tuple[Any, Attack]], classify: Classify, batch: int) -> dict[Any, AttackResult]:
+    """Run attacks together."""
+    return dict(Scheduler[Any](InProcess(classify), batch=batch, most_running=6).run(attacks))

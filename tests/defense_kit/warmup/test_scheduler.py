@@ -1,0 +1,84 @@
+"""The scheduler: batches of one shape, each attack its own answers, and whoever ends makes room."""
+
+from collections import deque
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from defense_kit.warmup.attacks import Attack, AttackResult, Rows, Scores
+from defense_kit.warmup.scheduler import MOST_SENT, Scheduler
+
+SHAPE = (2, 2, 3)
+
+
+class Recorder:
+    """Answers each row with its own value, and keeps how full the batches were."""
+
+    def __init__(self) -> None:
+        self.full: list[int] = []
+        self.shapes: set[tuple[int, ...]] = set()
+        self._answers = deque[Scores]()
+
+    def send(self, rows: Rows) -> None:
+        self.shapes.add(rows.shape)
+        value = rows[:, 0, 0, 0]
+        self.full.append(int((value > 0).sum()))
+        self._answers.append(np.stack([value, -value], axis=1))
+        assert len(self._answers) <= MOST_SENT
+
+    def receive(self) -> Scores:
+        return self._answers.popleft()
+
+
+def asking(number: int, sizes: list[int]) -> Attack:
+    """Ask questions of these sizes with values of its own, and check that the answers are to them."""
+    total, scores = 0, np.zeros((1, 2), np.float32)
+    for turn, size in enumerate(sizes):
+        values = (np.arange(size, dtype=np.float32) + 1000 * number + 100 * turn + 1) / 2**20
+        scores = yield np.broadcast_to(values[:, None, None, None], (size, *SHAPE)).copy()
+        assert np.array_equal(scores, np.stack([values, -values], axis=1))
+        total += size
+    return AttackResult(np.zeros(SHAPE, np.float32), scores[0], total)
+
+
+ATTACKS = st.lists(st.lists(st.integers(1, 9), max_size=4), max_size=8)
+
+
+@given(ATTACKS, st.integers(1, 11), st.integers(1, 5))
+def test_each_attack_gets_the_answers_to_its_own_rows(attacks: list[list[int]], batch: int, running: int) -> None:
+    defense = Recorder()
+    scheduler = Scheduler[int](defense, batch=batch, most_running=running)
+    found = dict(scheduler.run((number, asking(number, sizes)) for number, sizes in enumerate(attacks)))
+    assert {number: result.queries for number, result in found.items()} == dict(enumerate(map(sum, attacks)))
+    assert defense.shapes <= {(batch, *SHAPE)}
+    assert scheduler.counts.asked == sum(map(sum, attacks)) == sum(defense.full)
+    assert scheduler.counts.sent == batch * len(defense.full)
+
+
+@pytest.mark.parametrize("batch", [4, 16])
+def test_batches_are_full_while_enough_attacks_run(batch: int) -> None:
+    defense = Recorder()
+    scheduler = Scheduler[int](defense, batch=batch, most_running=3 * batch)
+    list(scheduler.run((number, asking(number, [1] * 6)) for number in range(20 * batch)))
+    assert defense.full[: 20 * 6 - 3 * 6] == [batch] * (20 * 6 - 3 * 6), "but for the last attacks"
+
+
+def test_no_more_attacks_run_than_allowed() -> None:
+    begun: set[int] = set()
+
+    def counted(number: int) -> Attack:
+        begun.add(number)
+        scores = yield np.ones((1, *SHAPE), np.float32)
+        return AttackResult(np.zeros(SHAPE, np.float32), scores[0], 1)
+
+    results = Scheduler[int](Recorder(), batch=8, most_running=2).run((n, counted(n)) for n in range(6))
+    next(results)
+    assert begun == {0, 1}
+    assert len(list(results)) == 5
+
+
+def test_an_attack_that_asks_nothing_is_over_at_once() -> None:
+    found = dict(Scheduler[int](Recorder(), batch=4, most_running=1).run([(1, asking(1, [])), (2, asking(2, [3]))]))
+    assert (found[1].queries, found[2].queries) == (0, 3)
