@@ -1,0 +1,194 @@
+"""The boundary attack: how near it comes on a half-space, its geometry, its windows, its ends, and going on."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from defense_kit.warmup import boundary as module
+from defense_kit.warmup.attacks import AttackedPicture, AttackResult, Rows, Scores
+from defense_kit.warmup.boundary import BoundaryState, adjusted, approach, boundary, candidate, distance
+from defense_kit.warmup.streams import Streams
+from tests.defense_kit.warmup.defenses import alone, linear, picture, scheduled
+
+BIRD = AttackedPicture(np.zeros((1, 1, 3), np.uint8), True, bytes(32))
+STREAMS = Streams("boundary", bytes(32))
+SHAPE = (16, 16, 3)
+GREY = np.full(SHAPE, 0.5, np.float32)
+
+
+def normal(shape: tuple[int, ...], seed: int = 1) -> NDArray[np.float64]:
+    found = np.random.default_rng(seed).normal(size=shape)
+    unit: NDArray[np.float64] = found / np.linalg.norm(found)
+    return unit
+
+
+def plane(shape: tuple[int, ...], far: float) -> Callable[[Rows], Scores]:
+    """A bird on this side of a plane at the distance `far` from grey, a bicycle beyond it."""
+    towards = normal(shape)
+
+    def classify(rows: Rows) -> Scores:
+        beyond = [float(((row.astype(np.float64) - 0.5) * towards).sum()) - far for row in rows]
+        return np.stack([beyond, np.zeros(len(beyond))], axis=1).astype(np.float32)
+
+    return classify
+
+
+def beyond(shape: tuple[int, ...]) -> Rows:
+    found: Rows = np.where(normal(shape) > 0, 1.0, 0.0).astype(np.float32)
+    return found
+
+
+def walked(
+    classify: Callable[[Rows], Scores], shape: tuple[int, ...] = SHAPE, **values: Any
+) -> tuple[AttackResult, list[BoundaryState]]:
+    states: list[BoundaryState] = []
+    goal = np.full(shape, 0.5, np.float32)
+    starts = values.pop("starts", [beyond(shape)])
+    return alone(approach(BIRD, goal, starts, STREAMS, keep=states.append, **values), classify), states
+
+
+def test_it_comes_near_to_a_plane(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GOAL", 0.0)
+    monkeypatch.setattr(module, "STEPS", 300)
+    _, states = walked(plane(SHAPE, 2.0))
+    ways = [distance(GREY, state.at) for state in states]
+    assert ways == sorted(ways, reverse=True), "it never rises"
+    assert 2.0 <= ways[-1] < 2.7 < ways[0]
+    for state in states[::20]:
+        assert BIRD.margins(plane(SHAPE, 2.0)(state.at[np.newaxis]))[0] >= 0, "it stays beyond the border"
+
+
+@pytest.mark.long("tens of thousands of queries")
+@pytest.mark.parametrize(("side", "far", "most"), [(16, 2.0, 1.001), (16, 0.5, 1.001), (32, 2.0, 1.02)])
+def test_after_5000_steps_it_is_at_the_plane(side: int, far: float, most: float, monkeypatch: Any) -> None:
+    monkeypatch.setattr(module, "GOAL", 0.0)
+    shape = (side, side, 3)
+    states = walked(plane(shape, far), shape)[1]
+    assert far <= distance(np.full(shape, 0.5), states[-1].at) <= most * far
+    assert 30_000 < states[-1].queries < 60_000
+
+
+def test_it_ends_at_the_goal_s_distance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GOAL", 5.0)
+    result, states = walked(plane(SHAPE, 2.0))
+    assert distance(GREY, states[-2].at) > 5.0 >= distance(GREY, result.picture)
+    assert "distance" not in result.chosen and result.scores[0] >= 0
+
+
+def test_where_it_ends_too_far_away_the_way_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GOAL", 1.0)
+    monkeypatch.setattr(module, "STEPS", 20)
+    result, states = walked(plane(SHAPE, 2.0))
+    assert distance(GREY, result.picture) == pytest.approx(1.0, abs=1e-5)
+    assert result.chosen["distance"] == distance(GREY, states[-1].at) > 2
+    assert result.scores[0] < 0, "on this side of the border"
+    assert result.queries == states[-1].queries + 1
+
+
+def test_a_picture_that_is_wrong_is_returned_at_once() -> None:
+    result, states = walked(plane(SHAPE, -1.0))
+    assert (result.queries, states) == (1, []) and np.array_equal(result.picture, GREY)
+
+
+def test_the_first_wrong_start_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "STEPS", 1)
+    near = np.full(SHAPE, 0.5, np.float32)
+    _, (state,) = walked(plane(SHAPE, 2.0), starts=[near, near, beyond(SHAPE)])
+    assert state.queries > 4 and distance(state.at, beyond(SHAPE)) < distance(GREY, beyond(SHAPE))
+
+
+@pytest.mark.parametrize("many", [0, 3])
+def test_without_a_wrong_start_the_picture_is_returned_and_flagged(many: int) -> None:
+    result, _ = walked(plane(SHAPE, 2.0), starts=[GREY] * many)
+    assert (result.chosen, result.queries) == ({"steps": 0, "no_start": True}, 1 + many)
+
+
+def test_a_start_that_is_not_finite_is_none() -> None:
+    def classify(rows: Rows) -> Scores:
+        return np.tile(np.float32([-1, 0] if np.array_equal(rows[0], GREY) else [np.nan, 0]), (len(rows), 1))
+
+    assert walked(classify)[0].chosen == {"steps": 0, "no_start": True}
+
+
+@given(st.integers(0, 2**31), st.floats(0.001, 0.5), st.floats(0.001, 0.5))
+@settings(max_examples=40)
+def test_candidates_lie_on_the_sphere_and_nearer(seed: int, spherical: float, towards: float) -> None:
+    rng = np.random.default_rng(seed)
+    goal = np.full((4, 4, 3), 0.5)
+    at = goal + rng.uniform(-0.1, 0.1, goal.shape)
+    radius = float(np.linalg.norm(goal - at))
+    sphere, nearer = candidate(goal, at, rng.normal(size=goal.shape), spherical, towards)
+    assert float(np.linalg.norm(goal - sphere)) == pytest.approx(radius, abs=1e-9), "nothing was clipped"
+    assert float(np.linalg.norm(goal - nearer)) == pytest.approx((1 - towards) * radius, abs=1e-9)
+    moved = float(np.linalg.norm(sphere - at))
+    assert moved == pytest.approx(radius * np.sqrt(2 * (1 - 1 / np.sqrt(1 + spherical**2))), abs=1e-9)
+
+
+STATE = BoundaryState(10, GREY, np.zeros(2, np.float32), 1)
+
+
+@pytest.mark.parametrize(
+    ("sphere", "step", "sizes", "left"),
+    [
+        ((60, 100), (0, 0), (1.5, 1.5), (0, 0)),
+        ((10, 100), (0, 0), (1 / 1.5, 1 / 1.5), (0, 0)),
+        ((50, 100), (0, 0), (1, 1), (100, 0)),
+        ((20, 100), (0, 0), (1, 1), (100, 0)),
+        ((99, 99), (0, 0), (1, 1), (99, 0)),
+        ((0, 0), (16, 30), (1, 1.5), (0, 0)),
+        ((0, 0), (5, 30), (1, 1 / 1.5), (0, 0)),
+        ((0, 0), (15, 30), (1, 1), (0, 30)),
+        ((0, 0), (29, 29), (1, 1), (0, 29)),
+        ((60, 100), (5, 30), (1.5, 1), (0, 0)),
+    ],
+)
+def test_a_full_window_changes_the_steps_and_begins_again(
+    sphere: tuple[int, int], step: tuple[int, int], sizes: tuple[float, float], left: tuple[int, int]
+) -> None:
+    def window(hits: int, size: int) -> tuple[bool, ...]:
+        return (True,) * hits + (False,) * (size - hits)
+
+    found = adjusted(replace(STATE, sphere_window=window(*sphere), step_window=window(*step)))
+    assert (found.spherical, found.towards) == pytest.approx((0.01 * sizes[0], 0.01 * sizes[1]))
+    assert (len(found.sphere_window), len(found.step_window)) == left
+
+
+def test_every_tenth_step_asks_about_the_sphere_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GOAL", 0.0)
+    monkeypatch.setattr(module, "STEPS", 10)
+    _, states = walked(plane(SHAPE, 2.0))
+    assert [len(state.sphere_window) for state in states[:9]] == [0] * 9
+    assert len(states[9].sphere_window) >= 1 and len(states[9].step_window) <= len(states[9].sphere_window)
+
+
+def test_no_result_depends_on_the_batch_or_on_the_companions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "STEPS", 3)
+    classify = linear(offset=4)
+    others = [np.full_like(picture(0).pixels, 0), picture(9).pixels]
+    found = [
+        scheduled(((number, boundary(picture(number), others)) for number in order), classify, batch)
+        for batch, order in ((1, (0, 1, 2)), (7, (0, 1, 2)), (64, (2, 1, 0)))
+    ]
+    for other in found[1:]:
+        for number in range(3):
+            one, two = found[0][number], other[number]
+            assert (one.queries, one.chosen) == (two.queries, two.chosen)
+            assert one.picture.tobytes() == two.picture.tobytes()
+    assert any(result.queries > 4 for result in found[0].values())
+
+
+def test_going_on_from_a_kept_state_gives_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GOAL", 1.0)
+    monkeypatch.setattr(module, "STEPS", 40)
+    classify = plane(SHAPE, 2.0)
+    whole, states = walked(classify)
+    for state in states[::8]:
+        again, _ = walked(classify, state=state)
+        assert (again.queries, again.chosen) == (whole.queries, whole.chosen)
+        assert again.picture.tobytes() == whole.picture.tobytes()
