@@ -225,6 +225,9 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
     "runs on the machine of the one whose file it is": (
         "defense_kit/check.py:load_pictures",
         "defense_kit/examples/torch_defense/defense.py:build",
+        "defense_kit/warmup/pictures.py:_read",
+        "defense_kit/warmup/results.py:Results.of",
+        "defense_kit/warmup/results.py:_unpacked",
         "labeling/my_work/check.py:main",
         "labeling/my_work/signing.py:_read",
         "labeling/my_work/signing.py:_unpadded",

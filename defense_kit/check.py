@@ -47,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
     """Return the command line of `python -m defense_kit`."""
     outer = argparse.ArgumentParser(prog="python -m defense_kit", description="Try a defense as the contest runs it.")
     outer.add_argument("--version", action="version", version=__version__)
-    commands = outer.add_subparsers(required=True, metavar="new|check", dest="command")
+    commands = outer.add_subparsers(required=True, metavar="new|check|warmup", dest="command")
     new = commands.add_parser("new", help="begin a defense from an example")
     new.add_argument("folder", type=Path, help="a new folder to write it into")
     new.add_argument("--example", choices=sorted(EXAMPLES), default="numpy", help="(default: %(default)s)")
@@ -67,6 +67,12 @@ def parser() -> argparse.ArgumentParser:
         "--start-seconds", type=_seconds, default=float(START_SECONDS), help="until it connects (default: %(default)s)"
     )
     check.add_argument("--json", action="store_true", help="write the report as JSON")
+    warmup = commands.add_parser("warmup", help="measure a defense against the fixed attacks of the warm-up")
+    warmup.add_argument("defense", help="as for check")
+    if find_spec("PIL") is not None:
+        from defense_kit.warmup.command import add_arguments
+
+        add_arguments(warmup)
     return outer
 
 
@@ -90,7 +96,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
     asked = parser().parse_args(arguments)
     try:
-        return _begun(asked.folder, asked.example) if asked.command == "new" else _checked(asked)
+        if asked.command == "new":
+            return _begun(asked.folder, asked.example)
+        return _warmed_up(asked) if asked.command == "warmup" else _checked(asked)
     except WrongUse as error:
         print(f"python -m defense_kit {asked.command}: {error}", file=sys.stderr)
         return WRONG_USE
@@ -106,6 +114,17 @@ def _begun(folder: Path, example: str) -> int:
     print(f"Wrote {folder}: put your own network into {folder / PROGRAM}, then try it:")
     print(f"python -m defense_kit check {folder}")
     return ACCEPTED
+
+
+def _warmed_up(asked: argparse.Namespace) -> int:
+    if find_spec("PIL") is None:
+        raise WrongUse('the warm-up needs more packages: pip install "unanimous-defense-kit[warmup]"')
+    from defense_kit.warmup import command
+
+    program = _program(asked.defense)
+    with launching(asked.defense, DefenseLimits()) as launch:
+        digest = launch.image if isinstance(launch, SealedDefense) else command.digest_of(program or Path())
+        return command.run(asked, launch, digest)
 
 
 def _checked(asked: argparse.Namespace) -> int:

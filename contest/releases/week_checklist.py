@@ -54,7 +54,7 @@ def _pictures(waiting: Mapping[str, int]) -> Iterator[WeekStep]:
         ("Scoring", ("runs",), "scoring-queue"),
     ):
         waits = [f"{waiting[name]:,} {WAITING_WORDS[name]}" for name in names if waiting[name]]
-        words = f"Pictures that wait: {', '.join(waits)}." if waits else ""
+        words = f"Pictures waiting: {', '.join(waits)}." if waits else ""
         done = StepState.LATER if before else StepState.DONE
         yield WeekStep(title, StepState.WAITS if waits else done, words, page if waits else "")
         before = before or bool(waits)
@@ -103,7 +103,7 @@ def _appeals(week: Week, now: datetime) -> WeekStep:
         return WeekStep(title, StepState.LATER, "After the week's end.")
     if known.has_cases(week):
         return WeekStep(
-            title, StepState.WAITS, "The board has an open case of its pictures.", "overview", "board-cases"
+            title, StepState.WAITS, "The board has an open case about one of its pictures.", "overview", "board-cases"
         )
     closings = [known.rulings_close_at(week)]
     closings += [known.appeals_close_at(week, of=each) for each in defenses_in_force()]

@@ -84,9 +84,8 @@ def descend(
         state = _judged(state, _loss(of, scores), scores[0])
         if keep is not None:
             keep(state)
-    return AttackResult(
-        start + state.best, state.best_scores, state.queries, {"step": state.best_step, "flat_steps": state.flat}
-    )
+    chosen = {"step": state.best_step, "steps": state.step, "flat_steps": state.flat}
+    return AttackResult(start + state.best, state.best_scores, state.queries, chosen)
 
 
 def within(start: Rows, added: Rows) -> Rows:

@@ -159,12 +159,14 @@ def _figures_of_team(team: Team) -> dict[str, Any]:
     now = domain_now()
     policy = policy_in_force(now).policy
     latest = list(attacks_by_team(team)[:LATEST_ATTACKS])
-    _, at_stake = clocks(front(now=now), now=now)
+    staked = [row for row in front(now=now).staked if not row.is_over(now)]
+    # What breaks a team's own defense wins nothing.
+    to_win = [row for row in staked if row.team is None or row.team.id != team.public_id]
     states = attack_statuses(latest, unrestricted=False, now=now).values()
     return {
         "left": quota_left(team, policy=policy, now=now),
         "accounts": payables_of(team, now=now),
-        "at_stake": at_stake,
+        "to_win": sum(row.cents for row in to_win),
         "currency": policy.currency,
         "a_day": policy.attacks_per_day,
         "latest": Counter(each.words for each in states).most_common(),

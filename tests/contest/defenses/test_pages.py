@@ -272,7 +272,7 @@ def test_every_state_on_the_teams_pages(
     cast.funded(now=at)
     made = cast.entry(blue, now=at)
     change(made, at)
-    amount = ["USD 1,000.00,"] if state == "staked" else []
+    amount = ["USD 1,000.00 by "] if state == "staked" else []
     answers(captains.get("/team/defenses/"), 200, f">{state}</span>", *amount)
     answers(captains.get(own(made.defense)), 200, f">{state}</span>", said)
 

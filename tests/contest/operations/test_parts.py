@@ -319,7 +319,7 @@ def test_what_is_no_week_is_not_found(organizer: Client) -> None:
 
 
 def test_an_empty_contest_has_quiet_pages(organizer: Client) -> None:
-    assert "No picture of this week misses an answer." in words(organizer, "/organizer/weeks/2026-W46/")
+    assert "No picture of this week is missing an answer." in words(organizer, "/organizer/weeks/2026-W46/")
     assert "did taskers differ" in words(organizer, "/organizer/differing/")
     assert not lacking(
         words(organizer, "/organizer/"),
@@ -434,4 +434,4 @@ def test_the_overview_names_the_open_steps_of_the_last_week(organizer: Client, l
     week = week_at(last_week)
     factories.panel(factories.image(origin="attack", received_at=last_week, label_from=last_week), dealt_at=last_week)
     told = words(organizer, "/organizer/")
-    assert f"Week {week.name} has ended. Pictures that wait: 1 for answers." in told
+    assert f"Week {week.name} has ended. Pictures waiting: 1 for answers." in told

@@ -98,7 +98,7 @@ def test_a_picture_that_waits_keeps_its_step_open_and_the_release_back(
     at = TITLES.index(step)
     states = [found[title].state for title in TITLES[:4]]
     assert states == [StepState.DONE] * at + [StepState.WAITS] + [StepState.LATER] * (3 - at)
-    assert (found[step].words, found[step].page) == (f"Pictures that wait: {words}.", page)
+    assert (found[step].words, found[step].page) == (f"Pictures waiting: {words}.", page)
     assert (found[RELEASED].state, found[CORRECTED].state) == (StepState.LATER, StepState.LATER)
 
 
@@ -141,7 +141,7 @@ def test_a_case_before_the_board_keeps_appeals_open(contest: cast.Contest) -> No
     at = {"opened_at": cast.AFTER, "due_at": MONTH_LATER}
     Case.objects.create(kind="picture", state="open", image=ruling.image, ruling=ruling, policy=ruling.policy, **at)
     found = steps(MONTH_LATER)[APPEALS]
-    assert (found.state, found.words) == (StepState.WAITS, "The board has an open case of its pictures.")
+    assert (found.state, found.words) == (StepState.WAITS, "The board has an open case about one of its pictures.")
 
 
 def test_a_week_in_which_nothing_happened_has_no_release(contest: cast.Contest) -> None:

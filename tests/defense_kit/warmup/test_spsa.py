@@ -126,7 +126,7 @@ def test_a_gradient_at_twice_the_perturbation_would_be_noticed() -> None:
 
 def test_a_picture_that_is_wrong_enough_from_the_start_costs_one_query() -> None:
     result, states = small(lambda rows: np.tile(np.float32([2, 0]), (len(rows), 1)), np.full(SMALL, 0.5, np.float32))
-    assert (result.queries, states, result.chosen) == (1, [], {"step": 0, "flat_steps": 0})
+    assert (result.queries, states, result.chosen) == (1, [], {"step": 0, "steps": 0, "flat_steps": 0})
 
 
 @pytest.mark.parametrize("turns", [1, 2, 5])
@@ -152,7 +152,7 @@ def test_the_worst_picture_is_returned_and_the_earliest_of_equal_ones(monkeypatc
         return np.tile(np.float32([0, loss]), (len(rows), 1))
 
     result, states = small(classify, np.full(SMALL, 0.5, np.float32))
-    assert (result.chosen, result.scores[1]) == ({"step": 1, "flat_steps": 4}, 1)
+    assert (result.chosen, result.scores[1]) == ({"step": 1, "steps": 4, "flat_steps": 4}, 1)
     assert np.array_equal(result.picture, 0.5 + states[0].added)
 
 

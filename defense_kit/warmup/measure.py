@@ -1,0 +1,152 @@
+"""Measures a defense: runs the attacks, keeps each result as it comes, and tells how far it is."""
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from defense_kit.harness import DefenseSession
+from defense_kit.warmup.attacks import Attack, AttackResult, Rows, Scores, as_floats, clean
+from defense_kit.warmup.boundary import boundary
+from defense_kit.warmup.pictures import LabelledPicture
+from defense_kit.warmup.report import Measured
+from defense_kit.warmup.results import Results
+from defense_kit.warmup.scheduler import Scheduler
+from defense_kit.warmup.spatial_grid import spatial_grid
+from defense_kit.warmup.spsa import spsa
+
+BOUNDARY_PICTURES = 50  # of each class
+TELL_SECONDS = 2.0
+_MOST_RUNNING = 96  # attacks at once: what they hold is bounded
+_ROWS_AT_ONCE = {"clean": 1, "spatial_grid": 31, "spsa": 64, "boundary": 1}
+ATTACKS = tuple(_ROWS_AT_ONCE)
+_SENT_TWICE = 64
+
+
+class AskedSession:
+    """An open defense as the scheduler asks it; `on_sent` is called with each batch."""
+
+    def __init__(self, session: DefenseSession) -> None:
+        self._session = session
+        self.on_sent: Callable[[], None] = lambda: None
+
+    def send(self, rows: Rows) -> None:
+        """Begin a whole batch."""
+        self._session.send(rows)
+        self.on_sent()
+
+    def receive(self) -> Scores:
+        """Return the scores of the oldest batch."""
+        return self._session.receive().scores
+
+
+class Measurement:
+    """The attacks of one run on one open defense."""
+
+    def __init__(
+        self, session: DefenseSession, pictures: Sequence[LabelledPicture], results: Results, *, batch: int
+    ) -> None:
+        self._defense, self._pictures, self._results = AskedSession(session), pictures, results
+        self._batch = batch
+
+    def run(self, names: Sequence[str], *, defense: str, digest: str) -> Measured:
+        """Run what is not there yet, and return everything. Results are kept as they come."""
+        randomised = self._is_randomised()
+        for name in names:
+            self._attack(name)
+        found = {name: self._results.of(name) for name in names}
+        rounded = {name: self._rounded(results) for name, results in found.items()}
+        return Measured(defense, digest, self._batch, randomised, found, rounded)
+
+    def _attack(self, name: str) -> None:
+        there = self._results.of(name)
+        of = [each for each in self._chosen(name) if each.picture.sha256 not in there]
+        running = min(_MOST_RUNNING, 2 + 2 * self._batch // _ROWS_AT_ONCE[name])
+        scheduler = Scheduler[bytes](self._defense, batch=self._batch, most_running=running)
+        begun = ((each.picture.sha256, self._begun(name, each)) for each in of)
+        progress = _Progress(name, len(of), lambda: scheduler.counts.asked)
+        self._defense.on_sent = progress.tell
+        for key, result in scheduler.run(begun):
+            self._results.add(name, key, result)
+            progress.done += 1
+        progress.end()
+        self._defense.on_sent = lambda: None
+
+    def _chosen(self, name: str) -> Sequence[LabelledPicture]:
+        if name != "boundary":
+            return self._pictures
+        chosen = [_first_of_class(self._pictures, of_class) for of_class in ("bicycle", "bird")]
+        return [each for each in self._pictures if any(each in few for few in chosen)]
+
+    def _begun(self, name: str, each: LabelledPicture) -> Attack:
+        if name == "boundary":
+            others = [other.picture.pixels for other in self._pictures if other.of_class != each.of_class]
+            return boundary(each.picture, others)
+        return {"clean": clean, "spatial_grid": spatial_grid, "spsa": spsa}[name](each.picture)
+
+    def _is_randomised(self) -> bool:
+        """Say whether the same pictures, sent again in the same batch, get other scores."""
+        few = self._pictures[: min(_SENT_TWICE, self._batch)]
+        rows = np.zeros((self._batch, *few[0].picture.pixels.shape), np.float32)
+        rows[: len(few)] = np.stack([as_floats(each.picture.pixels) for each in few])
+        answers = []
+        for _ in range(2):
+            self._defense.send(rows)
+            answers.append(self._defense.receive()[: len(few)].tobytes())
+        return answers[0] != answers[1]
+
+    def _rounded(self, results: dict[bytes, AttackResult]) -> dict[bytes, Scores]:
+        """Return what is answered about the pictures as a file of 8 bits would hold them."""
+        scheduler = Scheduler[bytes](self._defense, batch=self._batch, most_running=_MOST_RUNNING)
+        asked = ((key, _asked(as_floats(as_bytes(result.picture)))) for key, result in results.items())
+        return {key: answered.scores for key, answered in scheduler.run(asked)}
+
+
+def as_bytes(picture: Rows) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]":
+    """Return a picture rounded to 8 bits, to nearest."""
+    rounded: np.ndarray[tuple[int, ...], np.dtype[np.uint8]] = np.rint(picture * np.float32(255)).astype(np.uint8)
+    return rounded
+
+
+def _asked(picture: Rows) -> Attack:
+    scores = yield picture[np.newaxis]
+    return AttackResult(picture, scores[0].copy(), 1)
+
+
+def _first_of_class(pictures: Sequence[LabelledPicture], of_class: str) -> list[LabelledPicture]:
+    """Return those of a class that the boundary attack takes, by a hash of their own."""
+    return sorted((each for each in pictures if each.of_class == of_class), key=lambda each: each.boundary_rank)[
+        :BOUNDARY_PICTURES
+    ]
+
+
+class _Progress:
+    """Tells on standard error how many pictures of an attack are done, the rate, and when all will be."""
+
+    def __init__(self, name: str, pictures: int, rows: Callable[[], int]) -> None:
+        self._name, self._pictures, self._rows = name, pictures, rows
+        self.done = 0
+        self._began = self._told = time.monotonic()
+
+    def tell(self) -> None:
+        """Tell, where it is some time since the last time."""
+        now = time.monotonic()
+        if now - self._told < TELL_SECONDS:
+            return
+        self._told = now
+        ends = ""
+        if self.done:
+            left = (self._pictures - self.done) * (now - self._began) / self.done
+            ends = time.strftime(", done about %H:%M", time.localtime(time.time() + left))
+        self._say(f"{self.done:,} of {self._pictures:,} pictures, {self._rate():,.0f} queries/s{ends}")
+
+    def end(self) -> None:
+        """All pictures are done."""
+        self._say(f"{self.done:,} pictures, {self._rate():,.0f} queries/s" if self.done else "every picture was done")
+
+    def _rate(self) -> float:
+        return self._rows() / max(time.monotonic() - self._began, 1e-9)
+
+    def _say(self, words: str) -> None:
+        print(f"{self._name}: {words}", file=sys.stderr, flush=True)

@@ -1,0 +1,82 @@
+"""The labelled pictures that are attacked, in their order."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from defense_kit.frames import CLASSES
+from defense_kit.warmup.attacks import AttackedPicture, as_floats
+from defense_kit.warmup.moves import SIDE
+
+SUFFIXES = {".png", ".jpg", ".jpeg"}
+
+
+class UnusablePictures(Exception):
+    """A folder of pictures that cannot be used; the message says what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledPicture:
+    """A picture with the name of its file."""
+
+    name: str
+    picture: AttackedPicture
+
+    @property
+    def of_class(self) -> str:
+        """Return the name of its class."""
+        return CLASSES[self.picture.is_bird]
+
+    @property
+    def boundary_rank(self) -> bytes:
+        """Return what the pictures of the boundary attack are chosen by, ascending."""
+        return hashlib.sha256(b"unanimous-warmup-boundary-1" + self.picture.sha256).digest()
+
+
+def read_pictures(folder: Path, most: int | None = None) -> list[LabelledPicture]:
+    """Return the pictures of `folder/bird` and `folder/bicycle`, ascending by the SHA-256 of their pixels.
+
+    Each is a square photograph of 224 pixels at least, shrunk to 224. With `most`, so many with the smallest SHA-256,
+    half of each class. UnusablePictures for a folder without either class, or a file that is no such picture.
+    """
+    of_class = {name: sorted(_read(folder, name), key=lambda each: each.picture.sha256) for name in CLASSES}
+    missing = [name for name, found in of_class.items() if not found]
+    if missing:
+        raise UnusablePictures(f"{folder} needs PNG or JPEG files in bird and in bicycle: none is in {missing[0]}")
+    if most is not None:
+        of_class = {name: found[: max(1, (most + at) // 2)] for at, (name, found) in enumerate(of_class.items())}
+    return sorted((each for found in of_class.values() for each in found), key=lambda each: each.picture.sha256)
+
+
+def _read(folder: Path, name: str) -> Iterator[LabelledPicture]:
+    for path in sorted((folder / name).glob("*")):
+        if path.suffix.lower() not in SUFFIXES:
+            continue
+        try:
+            with Image.open(path) as opened:
+                found = opened.convert("RGB")
+        except (OSError, ValueError) as error:
+            raise UnusablePictures(f"could not read {path} as a picture: {error}") from None
+        if found.width != found.height or found.width < SIDE:
+            raise UnusablePictures(f"{path} is {found.width} x {found.height}: a picture is square, {SIDE} at least")
+        yield LabelledPicture(f"{name}/{path.name}", attacked_picture(found, is_bird=name == "bird"))
+
+
+def attacked_picture(photograph: Image.Image, *, is_bird: bool) -> AttackedPicture:
+    """Return an RGB photograph shrunk to 224 x 224, named by the pixels that it has now (R2)."""
+    identity = hashlib.sha256(f"RGB8 {photograph.width}x{photograph.height}\n".encode("ascii"))
+    identity.update(photograph.tobytes())
+    shrunk = photograph.resize((SIDE, SIDE), Image.Resampling.BILINEAR)
+    return AttackedPicture(np.asarray(shrunk), is_bird, identity.digest())
+
+
+def set_sha256(pictures: Sequence[LabelledPicture]) -> str:
+    """Return the SHA-256 of all float32 pictures in their order: what the figures were measured on."""
+    digest = hashlib.sha256()
+    for each in pictures:
+        digest.update(as_floats(each.picture.pixels).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,200 @@
+"""`python -m defense_kit warmup`: from a folder of pictures to a report, stopped and resumed, and what it refuses."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from defense_kit import check
+from defense_kit.warmup import spsa
+from defense_kit.warmup.results import InUse, Results, open_results
+from tests.defense_kit.programs import write
+
+CLASSIFIER = """
+import numpy as np
+from defense_kit import from_warmup, serve
+
+def classify(images):
+    blue = (images[..., 2] - images[..., 0]).mean(axis=(1, 2))
+    return np.stack([0.5 - 4 * blue, 0.5 + 4 * blue], axis=1)
+
+serve(from_warmup({classify}, 0.8), name="blue is sky")
+"""
+
+
+def program(folder: Path, classify: str = "classify") -> Path:
+    return write(folder / "mine", CLASSIFIER.replace("{classify}", classify))
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two blue birds, two red bicycles; one bird is as red as a bicycle."""
+    folder, rng = tmp_path_factory.mktemp("pictures"), np.random.default_rng(1)
+    for name, colour in (("bird/a", 2), ("bird/b", 2), ("bird/c", 0), ("bicycle/a", 0), ("bicycle/b", 0)):
+        pixels = rng.integers(60, 80, (230, 230, 3), dtype=np.uint8)
+        pixels[..., colour] += 60
+        (folder / name).parent.mkdir(exist_ok=True)
+        Image.fromarray(pixels).save(folder / f"{name}.png")
+    return folder
+
+
+@pytest.fixture
+def warmup(pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    monkeypatch.setattr(spsa, "STEPS", 2)
+
+    def run(defense: Path, *options: str, out: str = "out") -> int:
+        asked = ["warmup", str(defense), "--pictures", str(pictures), "--attacks", "clean,spsa", "--batch-size", "32"]
+        return check.main([*asked, "--out", str(tmp_path / out), *options])
+
+    return run
+
+
+def told(folder: Path, out: str = "out") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / out / "report.json").read_text())
+    return found
+
+
+def test_a_report_of_every_picture_and_attack(
+    warmup: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert warmup(program(tmp_path)) == 0
+    found = told(tmp_path)
+    assert found["pictures_of_class"] == {"bicycle": 2, "bird": 3} and found["defense"] == "blue is sky"
+    clean = found["attacks"]["clean"]
+    assert (clean["n"], clean["accuracy_at_100"], clean["queries"]["sum"], clean["bad_rows"]) == (5, 0.8, 5, 0)
+    assert found["attacks"]["spsa"]["queries"]["max"] == 1 + 2 * 65
+    ids = [each["id"] for each in found["pictures"]]
+    assert ids == sorted(ids)
+    wrong = {each["file"]: each["attacks"]["clean"]["wrong"] for each in found["pictures"]}
+    assert [name for name, is_wrong in wrong.items() if is_wrong] == ["bird/c.png"]
+    assert all(each["attacks"]["clean"]["wrong_when_rounded"] == wrong[each["file"]] for each in found["pictures"])
+    assert found["warnings"] == []
+    said = capsys.readouterr()
+    assert "clean                 5" in said.out and "80.0%" in said.out and "spsa: 5 pictures" in said.err
+
+
+@pytest.mark.slow("three runs of a program")
+def test_a_run_that_is_stopped_goes_on_and_reports_the_same(
+    warmup: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    defense = program(tmp_path)
+    assert warmup(defense, out="whole") == 0
+    add, kept = Results.add, []
+
+    def stopped(self: Results, attack: str, *values: Any) -> None:
+        if len(kept) == 7:
+            raise KeyboardInterrupt
+        kept.append(attack)
+        add(self, attack, *values)
+
+    monkeypatch.setattr(Results, "add", stopped)
+    assert warmup(defense) == 130
+    assert "go on with --resume" in capsys.readouterr().err and not (tmp_path / "out" / "report.json").exists()
+    monkeypatch.setattr(Results, "add", lambda self, attack, *values: (kept.append(attack), add(self, attack, *values)))
+    kept.clear()
+    assert warmup(defense, "--resume", "--batch-size", "7") == 0
+    assert kept == ["spsa"] * 3, "what was done is not done again"
+    whole, resumed = told(tmp_path, "whole"), told(tmp_path)
+    assert (whole.pop("batch_size"), resumed.pop("batch_size")) == (32, 7)
+    assert whole == resumed
+
+
+@pytest.mark.slow("two runs of a program")
+def test_without_resume_it_begins_anew_and_another_defense_has_its_own_results(
+    warmup: Callable[..., int], tmp_path: Path
+) -> None:
+    assert warmup(program(tmp_path)) == 0
+    assert warmup(program(tmp_path, "lambda images: classify(images)[:, ::-1]"), "--resume") == 0
+    assert told(tmp_path)["attacks"]["clean"]["accuracy_at_100"] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    ("classify", "words"),
+    [
+        ("lambda images: classify(images) + np.random.normal(0, 0.01, (len(images), 2))", "randomised:"),
+        ("lambda images: np.eye(2)[(classify(images)[:, 1] > 0.5).astype(int)]", "flat: in 10 of 10"),
+    ],
+)
+def test_a_defense_that_hides_its_gradient_is_flagged(
+    classify: str, words: str, warmup: Callable[..., int], tmp_path: Path
+) -> None:
+    assert warmup(program(tmp_path, classify)) == 0
+    assert words in " ".join(told(tmp_path)["warnings"])
+
+
+def test_a_score_that_is_not_finite_is_wrong_and_counted(warmup: Callable[..., int], tmp_path: Path) -> None:
+    assert warmup(program(tmp_path, "lambda images: np.full((len(images), 2), np.nan)")) == 0
+    clean = told(tmp_path)["attacks"]["clean"]
+    assert (clean["bad_rows"], clean["accuracy_at_80"], clean["coverage_reached"]) == (5, 0, 1)
+    assert told(tmp_path)["pictures"][0]["attacks"]["clean"]["scores"] == [None, None]
+
+
+def test_a_defense_without_a_classifier_is_told_what_to_do(
+    warmup: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = write(tmp_path / "old", "from defense_kit import serve\nserve(lambda images: [1] * len(images))")
+    assert warmup(old) == 1
+    assert "protocol: the program takes 8-bit pictures alone" in capsys.readouterr().err
+
+
+def test_a_defense_that_fails_shows_its_log(
+    warmup: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert warmup(program(tmp_path, "lambda images: images.sum()")) == 1
+    assert "classify returned shape ()" in capsys.readouterr().err
+
+
+def _png(size: tuple[int, int]) -> Callable[[Path], None]:
+    return lambda path: Image.new("RGB", size).save(path)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (_png((230, 231)), "is 230 x 231: a picture is square, 224 at least"),
+        (_png((223, 223)), "is 223 x 223: a picture is square, 224 at least"),
+        (lambda path: path.write_bytes(b"no picture"), "as a picture"),
+    ],
+)
+def test_a_file_that_is_no_such_picture_is_named(
+    spoil: Callable[[Path], None], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("bird", "bicycle"):
+        (tmp_path / "own" / name).mkdir(parents=True)
+        _png((224, 224))(tmp_path / "own" / name / "a.png")
+    spoil(tmp_path / "own" / "bird" / "b.png")
+    assert check.main(["warmup", str(program(tmp_path)), "--pictures", str(tmp_path / "own")]) == 2
+    said = capsys.readouterr().err
+    assert words in said and "b.png" in said
+
+
+def test_a_folder_without_a_class_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check.main(["warmup", str(program(tmp_path)), "--pictures", str(tmp_path)]) == 2
+    assert "needs PNG or JPEG files in bird and in bicycle" in capsys.readouterr().err
+
+
+def test_an_attack_that_there_is_not_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        check.main(["warmup", "x", "--pictures", str(tmp_path), "--attacks", "clean,pgd"])
+    assert "'pgd' is no attack; there are clean, spatial_grid" in capsys.readouterr().err
+
+
+def test_without_pillow_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(check, "find_spec", lambda name: None)
+    assert check.main(["warmup", str(program(tmp_path))]) == 2
+    assert 'pip install "unanimous-defense-kit[warmup]"' in capsys.readouterr().err
+
+
+def test_a_second_run_on_the_same_file_is_refused(tmp_path: Path) -> None:
+    with (
+        open_results(tmp_path / "results", "d", resume=False),
+        pytest.raises(InUse, match="another run writes"),
+        open_results(tmp_path / "results", "d", resume=True),
+    ):
+        pass
