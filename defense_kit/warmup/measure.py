@@ -17,7 +17,7 @@ from defense_kit.warmup.spatial_grid import spatial_grid
 from defense_kit.warmup.spsa import spsa
 
 BOUNDARY_PICTURES = 50  # of each class
-TELL_SECONDS = 2.0
+TELL_SECONDS = 10.0
 _MOST_RUNNING = 96  # attacks at once: what they hold is bounded
 _ROWS_AT_ONCE = {"clean": 1, "spatial_grid": 31, "spsa": 64, "boundary": 1}
 ATTACKS = tuple(_ROWS_AT_ONCE)

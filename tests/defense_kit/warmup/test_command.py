@@ -1,4 +1,4 @@
-"""`python -m defense_kit warmup`: from a folder of pictures to a report, stopped and resumed, and what it refuses."""
+"""`python -m defense_kit warmup` (R40): from pictures to a report, stopped and resumed, and what it refuses."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Accuracy at 80 % coverage: the example of the specification, ties, bad rows and the ends."""
+"""Accuracy at 80 % coverage (R40): the example of the specification, ties, bad rows and the ends."""
 
 from math import inf
 
