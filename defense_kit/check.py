@@ -25,6 +25,7 @@ from defense_kit.harness import Launch, LaunchedDefense, open_defense
 from defense_kit.limits import BATCH_SIZE, HELLO_SECONDS, SECONDS_PER_PICTURE, START_SECONDS, DefenseLimits
 from defense_kit.process import start_process
 from defense_kit.sealing import Sealing
+from defense_kit.warmup.arguments import add_arguments
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -69,10 +70,7 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("--json", action="store_true", help="write the report as JSON")
     warmup = commands.add_parser("warmup", help="measure a defense against the fixed attacks of the warm-up")
     warmup.add_argument("defense", help="as for check")
-    if find_spec("PIL") is not None:
-        from defense_kit.warmup.command import add_arguments
-
-        add_arguments(warmup)
+    add_arguments(warmup)
     return outer
 
 
@@ -121,10 +119,13 @@ def _warmed_up(asked: argparse.Namespace) -> int:
         raise WrongUse('the warm-up needs more packages: pip install "unanimous-defense-kit[warmup]"')
     from defense_kit.warmup import command
 
-    program = _program(asked.defense)
+    program, folders = _program(asked.defense), [asked.out, asked.pictures]
     with launching(asked.defense, DefenseLimits()) as launch:
-        digest = launch.image if isinstance(launch, SealedDefense) else command.digest_of(program or Path())
-        return command.run(asked, launch, digest)
+        if isinstance(launch, SealedDefense):
+            return command.run(asked, launch, launch.digest)
+        assert program is not None
+        whole = Path(asked.defense).is_dir()
+        return command.run(asked, launch, partial(command.digest_of, program, whole_folder=whole, without=folders))
 
 
 def _checked(asked: argparse.Namespace) -> int:
@@ -214,6 +215,12 @@ class SealedDefense:
         if self._names is None:
             self._bring()
         return container.start_container(self._client, Sealing(self.image, SCORER), self._limits, socket)
+
+    def digest(self) -> str:
+        """Return the image's digest, also before the first start; RunnerFault for an archive that holds none."""
+        from defense_kit.archive import read_archive
+
+        return read_archive(self._archive).id if self._archive else self.image
 
     def _bring(self) -> None:
         from defense_kit import container

@@ -162,13 +162,15 @@ def rounds_done(images: Iterable[int]) -> dict[int, int]:
 
 def attack_rows(shown: list[Attack], now: datetime) -> list[dict[str, Any]]:
     found = attack_statuses(shown, unrestricted=False, now=now)
-    rulings = newest_rulings([each.image_id for each in shown if found[each.pk].state in _RULED])
+    return [{"attack": each, "standing": found[each.pk], "url": picture_url(each.image, now=now)} for each in shown]
+
+
+def own_attack_rows(shown: list[Attack], now: datetime) -> list[dict[str, Any]]:
+    """Return the rows of a team's own attacks, each with its ruling where the team knows it."""
+    rows = attack_rows(shown, now)
+    ruled = {row["attack"].image_id for row in rows if row["standing"].state in _RULED}
+    rulings = newest_rulings(ruled)
     return [
-        {
-            "attack": each,
-            "standing": found[each.pk],
-            "ruling": rulings.get(each.image_id),
-            "url": picture_url(each.image, now=now),
-        }
-        for each in shown
+        row | {"ruling": rulings.get(row["attack"].image_id) if row["standing"].state in _RULED else None}
+        for row in rows
     ]

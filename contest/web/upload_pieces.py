@@ -69,10 +69,18 @@ def _make_way(path: Path, kept: Iterable[Path], own: str) -> None:
     """Remove the other files that the team keeps for the field of `path`."""
     others = [each for each in kept if each != path]
     idle_since = time.time() - _IDLE_SECONDS
-    if any(not each.name.startswith(own) and each.stat().st_mtime > idle_since for each in others):
+    if any(not each.name.startswith(own) and _changed_at(each) > idle_since for each in others):
         words = "Another member of your team is sending such a file. Try again when it has arrived."
         raise Conflict(words, "other_member")
     _remove(others)
+
+
+def _changed_at(path: Path) -> float:
+    """Return when a file was written to; 0 where it was handed in or removed meanwhile."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def _wrong_place(end: int) -> Conflict:

@@ -39,12 +39,16 @@ class AttackedPicture:
 
 @dataclass(frozen=True, slots=True)
 class AttackResult:
-    """What an attack returns: the picture with its scores, how many rows it asked for, and what it chose."""
+    """What an attack returns: the picture with its scores, how many rows it asked for, and what it chose.
+
+    `bad_rows` counts the answers that were not finite; whoever runs the attack fills it in.
+    """
 
     picture: Rows  # [224, 224, 3]
     scores: Scores  # [2]
     queries: int
     chosen: dict[str, Any] = field(default_factory=dict)
+    bad_rows: int = 0
 
 
 def as_floats(pixels: Bytes) -> Rows:

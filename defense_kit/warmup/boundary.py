@@ -3,7 +3,7 @@
 Geometry is float64; what is asked about, and kept, is float32.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -58,7 +58,7 @@ def boundary(
     """
     streams = Streams("boundary", of.sha256)
     order = streams.draws(Purpose.BOUNDARY_STARTS).permutation(len(others))[:MOST_STARTS]
-    starts = [as_floats(others[number]) for number in order]
+    starts = (as_floats(others[number]) for number in order)
     result = yield from approach(of, first_move(of, streams), starts, streams, state, keep)
     return result
 
@@ -66,7 +66,7 @@ def boundary(
 def approach(
     of: AttackedPicture,
     goal: Rows,
-    starts: Sequence[Rows],
+    starts: Iterable[Rows],
     streams: Streams,
     state: BoundaryState | None = None,
     keep: Kept | None = None,
@@ -119,17 +119,18 @@ def _change(window: tuple[bool, ...]) -> float:
 
 
 def _begun(
-    of: AttackedPicture, goal: Rows, starts: Sequence[Rows]
+    of: AttackedPicture, goal: Rows, starts: Iterable[Rows]
 ) -> Generator[Rows, Scores, "BoundaryState | AttackResult"]:
     """Return the state at the first wrong start; the result where the goal is wrong, or no start is."""
     clean = (yield goal[np.newaxis])[0].copy()
     if _is_wrong(of, clean):
         return AttackResult(goal, clean, 1, {"steps": 0})
+    number = 1
     for number, start in enumerate(starts, 2):
         scores = (yield start[np.newaxis])[0].copy()
         if _is_wrong(of, scores):
             return BoundaryState(0, start, scores, number)
-    return AttackResult(goal, clean, 1 + len(starts), {"steps": 0, "no_start": True})
+    return AttackResult(goal, clean, number, {"steps": 0, "no_start": True})
 
 
 def _is_wrong(of: AttackedPicture, scores: Scores) -> bool:

@@ -1,59 +1,34 @@
-"""`python -m defense_kit warmup`: what it is given, and what it writes."""
+"""`python -m defense_kit warmup`: measures a defense and writes the report."""
 
 import argparse
 import hashlib
 import json
+import sqlite3
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from defense_kit.conversation import ConversationDeadlines
 from defense_kit.faults import RunnerFault
 from defense_kit.harness import Launch, open_defense
 from defense_kit.limits import HELLO_SECONDS, SECONDS_PER_PICTURE, START_SECONDS
-from defense_kit.warmup.measure import ATTACKS, Measurement
+from defense_kit.warmup.measure import Measurement
 from defense_kit.warmup.moves import SIDE
 from defense_kit.warmup.pictures import LabelledPicture, UnusablePictures, read_pictures
 from defense_kit.warmup.report import report, table
-from defense_kit.warmup.results import InUse, open_results
+from defense_kit.warmup.results import UnusableResults, open_results
 
-BATCH_SIZE = 64
 RESULTS, REPORT = "results.sqlite3", "report.json"
 MEASURED, FAULT, WRONG_USE, STOPPED = 0, 1, 2, 130
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Declare what the command takes, beside the defense."""
-    command.add_argument(
-        "--pictures", type=Path, required=True, metavar="FOLDER", help="with the folders bird, bicycle"
-    )
-    command.add_argument("--attacks", type=_attacks, default=ATTACKS, metavar="NAMES", help=f"of {','.join(ATTACKS)}")
-    command.add_argument("--images", type=_count, metavar="N", help="so many pictures, half of each class")
-    command.add_argument("--out", type=Path, default=Path("warmup"), metavar="DIR", help="(default: %(default)s)")
-    command.add_argument("--resume", action="store_true", help="go on with what is in DIR")
-    command.add_argument("--batch-size", type=_count, default=BATCH_SIZE, help="rows of a batch (default: %(default)s)")
-
-
-def _attacks(text: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(text.split(",")))
-    if unknown := [name for name in names if name not in ATTACKS]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is no attack; there are {', '.join(ATTACKS)}")
-    return names
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 100_000:
-        raise argparse.ArgumentTypeError("expected a number from 1 to 100,000")
-    return int(text)
-
-
-def run(asked: argparse.Namespace, launch: Launch, digest: str) -> int:
+def run(asked: argparse.Namespace, launch: Launch, digest_of_defense: Callable[[], str]) -> int:
     """Measure a defense, write the report into `asked.out`, and return the exit status."""
     try:
         pictures = read_pictures(asked.pictures, asked.images)
         asked.out.mkdir(parents=True, exist_ok=True)
-        return _measured(asked, launch, digest, pictures)
-    except (UnusablePictures, InUse, OSError) as error:
+        return _measured(asked, launch, digest_of_defense(), pictures)
+    except (UnusablePictures, UnusableResults, OSError, sqlite3.Error) as error:
         print(f"python -m defense_kit warmup: {error}", file=sys.stderr)
         return WRONG_USE
     except RunnerFault as fault:
@@ -82,14 +57,18 @@ def _measured(asked: argparse.Namespace, launch: Launch, digest: str, pictures: 
     return MEASURED
 
 
-def digest_of(program: Path) -> str:
-    """Return the SHA-256 over the files of a program's folder, by their names: what its results are kept under."""
+def digest_of(program: Path, *, whole_folder: bool, without: Sequence[Path]) -> str:
+    """Return the SHA-256 over a program's files by their names: what its results are kept under.
+
+    The files are those of its folder, or where it was named itself those beside it; `without` are folders to leave out.
+    """
+    left_out = [each.resolve() for each in without]
     digest = hashlib.sha256()
-    for path in sorted(program.parent.rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts:
-            named = f"{path.relative_to(program.parent)}\0{path.stat().st_size}\0"
-            digest.update(named.encode())
-            with path.open("rb") as file:
-                while piece := file.read(1 << 20):
-                    digest.update(piece)
+    for path in sorted(program.parent.rglob("*") if whole_folder else program.parent.glob("*")):
+        if not path.is_file() or "__pycache__" in path.parts or not {*path.resolve().parents}.isdisjoint(left_out):
+            continue
+        digest.update(f"{path.relative_to(program.parent)}\0{path.stat().st_size}\0".encode())
+        with path.open("rb") as file:
+            while piece := file.read(1 << 20):
+                digest.update(piece)
     return f"sha256:{digest.hexdigest()}"

@@ -4,7 +4,7 @@
 """
 
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +61,7 @@ def covered_accuracy(confidences: Confidences, wrong: Wrong, percent: int = 80) 
 def risk_coverage(confidences: Confidences, wrong: Wrong) -> list[tuple[float, float]]:
     """Return (coverage, risk) for each distinct confidence from high to low; risk is the share of covered that is
     wrong."""
-    order = np.argsort(-np.where(np.isneginf(confidences), -inf, confidences), kind="stable")
+    order = np.argsort(-confidences, kind="stable")
     ranked, errors = confidences[order], np.cumsum(wrong[order])
     last = np.append(ranked[1:] != ranked[:-1], True)
     covered = np.arange(1, len(ranked) + 1)

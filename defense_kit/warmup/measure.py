@@ -2,15 +2,17 @@
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from defense_kit.frames import CLASSES
 from defense_kit.harness import DefenseSession
 from defense_kit.warmup.attacks import Attack, AttackResult, Rows, Scores, as_floats, clean
 from defense_kit.warmup.boundary import boundary
-from defense_kit.warmup.pictures import LabelledPicture
-from defense_kit.warmup.report import Measured
+from defense_kit.warmup.pictures import LabelledPicture, set_sha256
+from defense_kit.warmup.report import Measured, MeasuredPicture
 from defense_kit.warmup.results import Results
 from defense_kit.warmup.scheduler import Scheduler
 from defense_kit.warmup.spatial_grid import spatial_grid
@@ -18,10 +20,9 @@ from defense_kit.warmup.spsa import spsa
 
 BOUNDARY_PICTURES = 50  # of each class
 TELL_SECONDS = 10.0
-_MOST_RUNNING = 96  # attacks at once: what they hold is bounded
 _ROWS_AT_ONCE = {"clean": 1, "spatial_grid": 31, "spsa": 64, "boundary": 1}
-ATTACKS = tuple(_ROWS_AT_ONCE)
 _SENT_TWICE = 64
+_NO_PICTURE = np.zeros((0, 0, 3), np.float32)  # in place of one that is not needed any longer
 
 
 class AskedSession:
@@ -48,36 +49,55 @@ class Measurement:
         self, session: DefenseSession, pictures: Sequence[LabelledPicture], results: Results, *, batch: int
     ) -> None:
         self._defense, self._pictures, self._results = AskedSession(session), pictures, results
-        self._batch = batch
+        self._batch, self._set_sha256 = batch, set_sha256(pictures)
 
     def run(self, names: Sequence[str], *, defense: str, digest: str) -> Measured:
         """Run what is not there yet, and return everything. Results are kept as they come."""
         randomised = self._is_randomised()
         for name in names:
             self._attack(name)
-        found = {name: self._results.of(name) for name in names}
-        rounded = {name: self._rounded(results) for name, results in found.items()}
-        return Measured(defense, digest, self._batch, randomised, found, rounded)
+        return Measured(defense, digest, self._batch, randomised, {name: self._measured(name) for name in names})
 
     def _attack(self, name: str) -> None:
-        there = self._results.of(name)
+        there = self._results.pictures(self._kept_as(name))
         of = [each for each in self._chosen(name) if each.picture.sha256 not in there]
-        running = min(_MOST_RUNNING, 2 + 2 * self._batch // _ROWS_AT_ONCE[name])
+        running = 2 + 2 * self._batch // _ROWS_AT_ONCE[name]  # enough for a full batch while another is answered
         scheduler = Scheduler[bytes](self._defense, batch=self._batch, most_running=running)
         begun = ((each.picture.sha256, self._begun(name, each)) for each in of)
         progress = _Progress(name, len(of), lambda: scheduler.counts.asked)
         self._defense.on_sent = progress.tell
         for key, result in scheduler.run(begun):
-            self._results.add(name, key, result)
+            self._results.add(self._kept_as(name), key, result)
             progress.done += 1
         progress.end()
         self._defense.on_sent = lambda: None
 
+    def _kept_as(self, name: str) -> str:
+        """Return what an attack is kept as: the boundary attack begins from other pictures of this very set."""
+        return f"{name} {self._set_sha256}" if name == "boundary" else name
+
     def _chosen(self, name: str) -> Sequence[LabelledPicture]:
         if name != "boundary":
             return self._pictures
-        chosen = [_first_of_class(self._pictures, of_class) for of_class in ("bicycle", "bird")]
-        return [each for each in self._pictures if any(each in few for few in chosen)]
+        chosen = {each.name for of_class in CLASSES for each in _first_of_class(self._pictures, of_class)}
+        return [each for each in self._pictures if each.name in chosen]
+
+    def _measured(self, name: str) -> dict[bytes, MeasuredPicture]:
+        """Return what is kept of an attack, with what is answered about each picture in a file of 8 bits."""
+        chosen, found = {each.picture.sha256 for each in self._chosen(name)}, dict[bytes, AttackResult]()
+
+        def rounded() -> Iterator[tuple[bytes, Attack]]:
+            for key, result in self._results.of(self._kept_as(name)):
+                if key in chosen:
+                    found[key] = replace(result, picture=_NO_PICTURE)
+                    yield key, _asked(as_floats(as_bytes(result.picture)))
+
+        scheduler = Scheduler[bytes](self._defense, batch=self._batch, most_running=2 + 2 * self._batch)
+        answers = {key: answered.scores for key, answered in scheduler.run(rounded())}
+        return {
+            key: MeasuredPicture(each.scores, answers[key], each.queries, each.bad_rows, each.chosen)
+            for key, each in found.items()
+        }
 
     def _begun(self, name: str, each: LabelledPicture) -> Attack:
         if name == "boundary":
@@ -95,12 +115,6 @@ class Measurement:
             self._defense.send(rows)
             answers.append(self._defense.receive()[: len(few)].tobytes())
         return answers[0] != answers[1]
-
-    def _rounded(self, results: dict[bytes, AttackResult]) -> dict[bytes, Scores]:
-        """Return what is answered about the pictures as a file of 8 bits would hold them."""
-        scheduler = Scheduler[bytes](self._defense, batch=self._batch, most_running=_MOST_RUNNING)
-        asked = ((key, _asked(as_floats(as_bytes(result.picture)))) for key, result in results.items())
-        return {key: answered.scores for key, answered in scheduler.run(asked)}
 
 
 def as_bytes(picture: Rows) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]":
@@ -138,12 +152,13 @@ class _Progress:
         ends = ""
         if self.done:
             left = (self._pictures - self.done) * (now - self._began) / self.done
-            ends = time.strftime(", done about %H:%M", time.localtime(time.time() + left))
+            ends = time.strftime(", done about %Y-%m-%d %H:%M", time.localtime(time.time() + left))
         self._say(f"{self.done:,} of {self._pictures:,} pictures, {self._rate():,.0f} queries/s{ends}")
 
     def end(self) -> None:
         """All pictures are done."""
-        self._say(f"{self.done:,} pictures, {self._rate():,.0f} queries/s" if self.done else "every picture was done")
+        done = f"{self.done:,} pictures, {self._rate():,.0f} queries/s"
+        self._say(done if self._pictures else "nothing was left to do")
 
     def _rate(self) -> float:
         return self._rows() / max(time.monotonic() - self._began, 1e-9)

@@ -47,9 +47,19 @@ def read_pictures(folder: Path, most: int | None = None) -> list[LabelledPicture
     missing = [name for name, found in of_class.items() if not found]
     if missing:
         raise UnusablePictures(f"{folder} needs PNG or JPEG files in bird and in bicycle: none is in {missing[0]}")
+    _refuse_repeated([each for found in of_class.values() for each in found])
     if most is not None:
         of_class = {name: found[: max(1, (most + at) // 2)] for at, (name, found) in enumerate(of_class.items())}
     return sorted((each for found in of_class.values() for each in found), key=lambda each: each.picture.sha256)
+
+
+def _refuse_repeated(pictures: Sequence[LabelledPicture]) -> None:
+    """UnusablePictures where two files have the same pixels: they would count twice, or for both classes."""
+    names: dict[bytes, str] = {}
+    for each in pictures:
+        other = names.setdefault(each.picture.sha256, each.name)
+        if other != each.name:
+            raise UnusablePictures(f"{other} and {each.name} are the same picture: remove one of them")
 
 
 def _read(folder: Path, name: str) -> Iterator[LabelledPicture]:

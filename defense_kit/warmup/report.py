@@ -13,23 +13,34 @@ from numpy.typing import NDArray
 
 from defense_kit.frames import CLASSES
 from defense_kit.warmup import VERSION
-from defense_kit.warmup.attacks import AttackResult, Scores
+from defense_kit.warmup.attacks import Scores
 from defense_kit.warmup.coverage import covered_accuracy, risk_coverage
 from defense_kit.warmup.pictures import LabelledPicture, set_sha256
 
-Results = Mapping[bytes, AttackResult]  # by the SHA-256 of the picture
+
+@dataclass(frozen=True, slots=True)
+class MeasuredPicture:
+    """What an attack came to on a picture: the scores there, and of the picture rounded to 8 bits."""
+
+    scores: Scores
+    rounded: Scores
+    queries: int
+    bad_rows: int
+    chosen: Mapping[str, Any]
+
+
+Results = Mapping[bytes, MeasuredPicture]  # by the SHA-256 of the picture
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a defense was, and what was found: results by attack, and what it says of the rounded pictures."""
+    """What a defense was, and what was found by each attack."""
 
     defense: str
     digest: str
     batch: int
     randomised: bool
     found: Mapping[str, Results]
-    rounded: Mapping[str, Mapping[bytes, Scores]]
 
 
 def report(pictures: Sequence[LabelledPicture], measured: Measured) -> dict[str, Any]:
@@ -63,7 +74,7 @@ def _attack(pictures: Sequence[LabelledPicture], results: Results) -> dict[str, 
         "coverage_reached": at_80.coverage_reached,
         "interval": list(at_80.interval),
         "queries": {"min": min(queries), "median": median(queries), "max": max(queries), "sum": sum(queries)},
-        "bad_rows": int(np.isneginf(confidences).sum()),
+        "bad_rows": sum(result.bad_rows for _, result in of),
         "curve": [list(point) for point in risk_coverage(confidences, wrong)],
     }
 
@@ -83,25 +94,22 @@ def _picture(each: LabelledPicture, measured: Measured) -> dict[str, Any]:
         "id": key.hex(),
         "file": each.name,
         "class": each.of_class,
-        "attacks": {
-            name: _result(each, results[key], measured.rounded[name][key])
-            for name, results in measured.found.items()
-            if key in results
-        },
+        "attacks": {name: _result(each, results[key]) for name, results in measured.found.items() if key in results},
     }
 
 
-def _result(each: LabelledPicture, result: AttackResult, rounded: Scores) -> dict[str, Any]:
+def _result(each: LabelledPicture, result: MeasuredPicture) -> dict[str, Any]:
     return {
         "scores": _plain(result.scores),
         "wrong": is_wrong(each, result.scores),
-        "wrong_when_rounded": is_wrong(each, rounded),
+        "wrong_when_rounded": is_wrong(each, result.rounded),
+        "margin": _plain(each.picture.margins(result.scores[np.newaxis]))[0],
         "queries": result.queries,
-        "chosen": result.chosen,
+        "chosen": dict(result.chosen),
     }
 
 
-def _plain(scores: NDArray[np.float32]) -> list[float | None]:
+def _plain(scores: NDArray[np.floating]) -> list[float | None]:
     return [float(score) if np.isfinite(score) else None for score in scores]
 
 
@@ -109,6 +117,9 @@ def _warnings(measured: Measured) -> list[str]:
     found = []
     if measured.randomised:
         found.append("randomised: the same pictures got other scores when they were sent again")
+    bad = sum(each.bad_rows for results in measured.found.values() for each in results.values())
+    if bad:
+        found.append(f"bad rows: {bad:,} answers were not finite; an attack cannot use them, and they count as wrong")
     steps = [result.chosen for result in measured.found.get("spsa", {}).values()]
     flat, taken = sum(each["flat_steps"] for each in steps), sum(each["steps"] for each in steps)
     if flat:

@@ -14,12 +14,13 @@ from defense_kit.warmup.attacks import AttackResult
 
 _TABLE = """CREATE TABLE IF NOT EXISTS results (
     defense TEXT, version TEXT, attack TEXT, picture BLOB, scores BLOB, pixels BLOB, queries INTEGER,
-    chosen TEXT, PRIMARY KEY (defense, version, attack, picture)
+    bad_rows INTEGER, chosen TEXT, PRIMARY KEY (defense, version, attack, picture)
 )"""
+_WHICH = "defense = ? AND version = ? AND attack = ?"
 
 
-class InUse(Exception):
-    """Another process writes this file."""
+class UnusableResults(Exception):
+    """A file of results that cannot be written to; the message says what to do."""
 
 
 class Results:
@@ -30,32 +31,36 @@ class Results:
 
     def add(self, attack: str, picture: bytes, result: AttackResult) -> None:
         """Keep a result; it is on the disk when this returns."""
-        values = (attack, picture, result.scores.tobytes(), _packed(result.picture), result.queries)
+        values = (attack, picture, result.scores.tobytes(), _packed(result.picture), result.queries, result.bad_rows)
         with self._connection:
             self._connection.execute(
-                "INSERT OR REPLACE INTO results (defense, version, attack, picture, scores, pixels, queries, chosen) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (self._defense, VERSION, *values, json.dumps(result.chosen)),
             )
 
-    def of(self, attack: str) -> dict[bytes, AttackResult]:
-        """Return the results of an attack by picture."""
+    def pictures(self, attack: str) -> set[bytes]:
+        """Return the pictures that an attack is done with."""
+        found = self._connection.execute(f"SELECT picture FROM results WHERE {_WHICH}", self._which(attack))
+        return {picture for (picture,) in found}
+
+    def of(self, attack: str) -> Iterator[tuple[bytes, AttackResult]]:
+        """Yield the results of an attack with their pictures."""
         rows = self._connection.execute(
-            "SELECT picture, scores, pixels, queries, chosen FROM results "
-            "WHERE defense = ? AND version = ? AND attack = ?",
-            (self._defense, VERSION, attack),
+            f"SELECT picture, scores, pixels, queries, chosen, bad_rows FROM results WHERE {_WHICH}",
+            self._which(attack),
         )
-        return {
-            picture: AttackResult(
-                _unpacked(pixels), np.frombuffer(scores, np.float32), int(queries), json.loads(chosen)
-            )
-            for picture, scores, pixels, queries, chosen in rows
-        }
+        for picture, scores, pixels, queries, chosen, bad_rows in rows:
+            found = np.frombuffer(scores, np.float32)
+            yield picture, AttackResult(_unpacked(pixels), found, queries, json.loads(chosen), bad_rows)
+
+    def _which(self, attack: str) -> tuple[str, str, str]:
+        return self._defense, VERSION, attack
 
 
 @contextmanager
 def open_results(path: Path, defense: str, *, resume: bool) -> Iterator[Results]:
-    """Open the file alone, empty unless `resume`; InUse while another process has it."""
+    """Open the file for this process alone. UnusableResults while another one has it, and where it has results of this
+    defense although nobody asked to go on with them: they may have taken days."""
     connection = sqlite3.connect(path, timeout=0)
     try:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -63,10 +68,14 @@ def open_results(path: Path, defense: str, *, resume: bool) -> Iterator[Results]
             with connection:
                 connection.execute("BEGIN EXCLUSIVE")
                 connection.execute(_TABLE)
-                if not resume:
-                    connection.execute("DELETE FROM results")
         except sqlite3.OperationalError as error:
-            raise InUse(f"another run writes {path}: {error}") from None
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            raise UnusableResults(f"another run writes {path}") from None
+        (kept,) = connection.execute("SELECT count(*) FROM results WHERE defense = ?", (defense,)).fetchone()
+        if kept and not resume:
+            words = "results of this defense: go on with --resume, or name another folder with --out"
+            raise UnusableResults(f"{path} has {kept:,} {words}")
         yield Results(connection, defense)
     finally:
         connection.close()

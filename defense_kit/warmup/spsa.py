@@ -84,7 +84,7 @@ def descend(
         state = _judged(state, _loss(of, scores), scores[0])
         if keep is not None:
             keep(state)
-    chosen = {"step": state.best_step, "steps": state.step, "flat_steps": state.flat}
+    chosen = {"best_step": state.best_step, "steps": state.step, "flat_steps": state.flat}
     return AttackResult(start + state.best, state.best_scores, state.queries, chosen)
 
 
@@ -118,7 +118,7 @@ def _slopes(of: AttackedPicture, scores: NDArray[np.float32]) -> tuple[NDArray[n
     losses = -of.margins(scores)
     with np.errstate(invalid="ignore"):
         slopes = (losses[:PAIRS] - losses[PAIRS:]) / (2 * float(DELTA))
-    return np.where(np.isfinite(slopes), slopes, 0.0), bool((losses == losses[0]).all())
+    return np.where(np.isfinite(slopes), slopes, 0.0), bool(np.isfinite(losses[0]) and (losses == losses[0]).all())
 
 
 def _moved(state: SpsaState, start: Rows, estimate: NDArray[np.float64], is_flat: bool) -> SpsaState:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from defense_kit import archive, container
+from defense_kit import archive, check, container
 from defense_kit.archive import UnpackingBudget, glance_at_archive, read_archive, without_names
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.harness import LaunchedDefense
@@ -337,6 +337,19 @@ def cleaned(path: Path) -> bytes:
     copy.write_bytes(clean)
     assert read_archive(copy) == read_archive(path)
     return clean
+
+
+def test_an_archive_says_its_digest_before_it_is_started(tmp_path: Path, layer: Layer) -> None:
+    """What is kept of a long run is kept under it."""
+    found = []
+    for number in range(2):
+        wanted = image(layer, command=[f"/run-{number}"])
+        path = write_archive(tmp_path / f"{number}.tar", [wanted])
+        nobody: Any = None  # nothing is asked of an engine
+        sealed = check.SealedDefense(nobody, DefenseLimits(), "", path)
+        found.append(sealed.digest())
+        assert found[-1] == wanted.id
+    assert found[0] != found[1]
 
 
 def test_names_are_left_out_and_all_else_is_kept(tmp_path: Path, layer: Layer) -> None:

@@ -23,7 +23,7 @@ from common.web.lists import page_of
 from common.web.page import page
 from contest.appeals.grounds import appealable
 from contest.attacks import quota
-from contest.attacks.attack_states import attack_rows
+from contest.attacks.attack_states import own_attack_rows
 from contest.attacks.letters import notify_withdrawn
 from contest.attacks.receipts import attack_receipt, outcomes_json, upload_page_config
 from contest.attacks.selectors import (
@@ -132,7 +132,7 @@ def _attacks_page(
         "waiting": waiting_for_board(now),
         "day_ends": quota.day_ends(policy, now),
         "page": page,
-        "rows": attack_rows(list(page.object_list), now),
+        "rows": own_attack_rows(list(page.object_list), now),
         "countdown": countdown(now=now),
         "zone": policy.time_zone,
         "now": now,

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from defense_kit import check
-from defense_kit.warmup import spsa
-from defense_kit.warmup.results import InUse, Results, open_results
+from defense_kit.warmup import boundary, measure, spsa
+from defense_kit.warmup.results import Results, UnusableResults, open_results
 from tests.defense_kit.programs import write
 
 CLASSIFIER = """
@@ -104,12 +104,40 @@ def test_a_run_that_is_stopped_goes_on_and_reports_the_same(
 
 
 @pytest.mark.slow("two runs of a program")
-def test_without_resume_it_begins_anew_and_another_defense_has_its_own_results(
-    warmup: Callable[..., int], tmp_path: Path
+def test_results_are_never_overwritten_and_another_defense_has_its_own(
+    warmup: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert warmup(program(tmp_path)) == 0
-    assert warmup(program(tmp_path, "lambda images: classify(images)[:, ::-1]"), "--resume") == 0
+    defense = program(tmp_path)
+    assert warmup(defense) == 0
+    assert warmup(defense, "--attacks", "clean") == 2
+    assert "has 10 results of this defense: go on with --resume, or name another folder" in capsys.readouterr().err
+    assert warmup(program(tmp_path, "lambda images: classify(images)[:, ::-1]")) == 0
     assert told(tmp_path)["attacks"]["clean"]["accuracy_at_100"] == pytest.approx(0.2)
+
+
+def test_its_own_output_does_not_make_it_another_defense(
+    pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    defense = program(tmp_path)
+    monkeypatch.chdir(defense)
+    asked = ["warmup", ".", "--pictures", str(pictures), "--attacks", "clean"]
+    assert (check.main(asked), check.main([*asked, "--resume"])) == (0, 0)
+    assert check.main(asked) == 2, "its results are there"
+
+
+def test_the_boundary_attack_is_done_again_on_another_set(
+    warmup: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boundary, "STEPS", 1)
+    monkeypatch.setattr(measure, "BOUNDARY_PICTURES", 1)
+    defense = program(tmp_path)
+    assert warmup(defense, "--attacks", "clean,boundary", "--images", "2") == 0
+    few = told(tmp_path)
+    assert warmup(defense, "--attacks", "clean,boundary", "--resume") == 0
+    assert (few["attacks"]["clean"]["n"], told(tmp_path)["attacks"]["clean"]["n"]) == (2, 5)
+    assert (few["attacks"]["boundary"]["n"], told(tmp_path)["attacks"]["boundary"]["n"]) == (2, 2)
+    assert warmup(defense, "--attacks", "clean,boundary", "--images", "2", "--resume") == 0
+    assert told(tmp_path) == few
 
 
 @pytest.mark.parametrize(
@@ -130,6 +158,10 @@ def test_a_score_that_is_not_finite_is_wrong_and_counted(warmup: Callable[..., i
     assert warmup(program(tmp_path, "lambda images: np.full((len(images), 2), np.nan)")) == 0
     clean = told(tmp_path)["attacks"]["clean"]
     assert (clean["bad_rows"], clean["accuracy_at_80"], clean["coverage_reached"]) == (5, 0, 1)
+    assert told(tmp_path)["attacks"]["spsa"]["bad_rows"] == 5 * 131
+    assert told(tmp_path)["warnings"] == [
+        f"bad rows: {5 * 132} answers were not finite; an attack cannot use them, and they count as wrong"
+    ]
     assert told(tmp_path)["pictures"][0]["attacks"]["clean"]["scores"] == [None, None]
 
 
@@ -163,9 +195,9 @@ def _png(size: tuple[int, int]) -> Callable[[Path], None]:
 def test_a_file_that_is_no_such_picture_is_named(
     spoil: Callable[[Path], None], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("bird", "bicycle"):
+    for name, size in (("bird", 224), ("bicycle", 225)):
         (tmp_path / "own" / name).mkdir(parents=True)
-        _png((224, 224))(tmp_path / "own" / name / "a.png")
+        _png((size, size))(tmp_path / "own" / name / "a.png")
     spoil(tmp_path / "own" / "bird" / "b.png")
     assert check.main(["warmup", str(program(tmp_path)), "--pictures", str(tmp_path / "own")]) == 2
     said = capsys.readouterr().err
@@ -175,6 +207,23 @@ def test_a_file_that_is_no_such_picture_is_named(
 def test_a_folder_without_a_class_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check.main(["warmup", str(program(tmp_path)), "--pictures", str(tmp_path)]) == 2
     assert "needs PNG or JPEG files in bird and in bicycle" in capsys.readouterr().err
+
+
+def test_the_same_picture_twice_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("bird", "bicycle"):
+        (tmp_path / name).mkdir()
+        _png((224, 224))(tmp_path / name / "a.png")
+    assert check.main(["warmup", str(program(tmp_path)), "--pictures", str(tmp_path)]) == 2
+    assert "bicycle/a.png and bird/a.png are the same picture" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"no database", b""], ids=["another file", "empty"])
+def test_a_file_that_holds_no_results_is_named_or_filled(content: bytes, tmp_path: Path, pictures: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "results.sqlite3").write_bytes(content)
+    asked = ["warmup", str(program(tmp_path)), "--pictures", str(pictures), "--attacks", "clean", "--out", str(out)]
+    assert check.main(asked) == (2 if content else 0)
 
 
 def test_an_attack_that_there_is_not_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -187,14 +236,14 @@ def test_without_pillow_it_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(check, "find_spec", lambda name: None)
-    assert check.main(["warmup", str(program(tmp_path))]) == 2
+    assert check.main(["warmup", str(program(tmp_path)), "--pictures", str(tmp_path)]) == 2
     assert 'pip install "unanimous-defense-kit[warmup]"' in capsys.readouterr().err
 
 
 def test_a_second_run_on_the_same_file_is_refused(tmp_path: Path) -> None:
     with (
         open_results(tmp_path / "results", "d", resume=False),
-        pytest.raises(InUse, match="another run writes"),
+        pytest.raises(UnusableResults, match="another run writes"),
         open_results(tmp_path / "results", "d", resume=True),
     ):
         pass

@@ -19,6 +19,7 @@ class Recorder:
     def __init__(self) -> None:
         self.full: list[int] = []
         self.shapes: set[tuple[int, ...]] = set()
+        self.under_way: list[int] = []
         self._answers = deque[Scores]()
 
     def send(self, rows: Rows) -> None:
@@ -26,7 +27,7 @@ class Recorder:
         value = rows[:, 0, 0, 0]
         self.full.append(int((value > 0).sum()))
         self._answers.append(np.stack([value, -value], axis=1))
-        assert len(self._answers) <= MOST_SENT
+        self.under_way.append(len(self._answers))
 
     def receive(self) -> Scores:
         return self._answers.popleft()
@@ -55,6 +56,7 @@ def test_each_attack_gets_the_answers_to_its_own_rows(attacks: list[list[int]], 
     assert defense.shapes <= {(batch, *SHAPE)}
     assert scheduler.counts.asked == sum(map(sum, attacks)) == sum(defense.full)
     assert scheduler.counts.sent == batch * len(defense.full)
+    assert max(defense.under_way, default=0) <= MOST_SENT
 
 
 @pytest.mark.parametrize("batch", [4, 16])
@@ -63,6 +65,7 @@ def test_batches_are_full_while_enough_attacks_run(batch: int) -> None:
     scheduler = Scheduler[int](defense, batch=batch, most_running=3 * batch)
     list(scheduler.run((number, asking(number, [1] * 6)) for number in range(20 * batch)))
     assert defense.full[: 20 * 6 - 3 * 6] == [batch] * (20 * 6 - 3 * 6), "but for the last attacks"
+    assert set(defense.under_way[1 : 20 * 6 - 3 * 6]) == {MOST_SENT}, "one is answered while the next is made"
 
 
 def test_no_more_attacks_run_than_allowed() -> None:

@@ -126,7 +126,7 @@ def test_a_gradient_at_twice_the_perturbation_would_be_noticed() -> None:
 
 def test_a_picture_that_is_wrong_enough_from_the_start_costs_one_query() -> None:
     result, states = small(lambda rows: np.tile(np.float32([2, 0]), (len(rows), 1)), np.full(SMALL, 0.5, np.float32))
-    assert (result.queries, states, result.chosen) == (1, [], {"step": 0, "steps": 0, "flat_steps": 0})
+    assert (result.queries, states, result.chosen) == (1, [], {"best_step": 0, "steps": 0, "flat_steps": 0})
 
 
 @pytest.mark.parametrize("turns", [1, 2, 5])
@@ -140,7 +140,7 @@ def test_it_stops_at_the_step_whose_picture_is_wrong(turns: int) -> None:
         return np.tile(np.float32([0, loss]), (len(rows), 1))
 
     result, _ = small(classify, np.full(SMALL, 0.5, np.float32))
-    assert (result.chosen["step"], result.queries, result.scores[1]) == (turns, 1 + 65 * turns, -2)
+    assert (result.chosen["best_step"], result.queries, result.scores[1]) == (turns, 1 + 65 * turns, -2)
 
 
 def test_the_worst_picture_is_returned_and_the_earliest_of_equal_ones(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +152,7 @@ def test_the_worst_picture_is_returned_and_the_earliest_of_equal_ones(monkeypatc
         return np.tile(np.float32([0, loss]), (len(rows), 1))
 
     result, states = small(classify, np.full(SMALL, 0.5, np.float32))
-    assert (result.chosen, result.scores[1]) == ({"step": 1, "steps": 4, "flat_steps": 4}, 1)
+    assert (result.chosen, result.scores[1]) == ({"best_step": 1, "steps": 4, "flat_steps": 4}, 1)
     assert np.array_equal(result.picture, 0.5 + states[0].added)
 
 
@@ -183,7 +183,7 @@ def test_a_picture_that_is_not_finite_is_never_the_worst(monkeypatch: pytest.Mon
     def classify(rows: Rows) -> Scores:
         return np.tile(np.float32(next(answers) if len(rows) == 1 else [0, 1]), (len(rows), 1))
 
-    assert small(classify, np.full(SMALL, 0.5, np.float32))[0].chosen["step"] == 0
+    assert small(classify, np.full(SMALL, 0.5, np.float32))[0].chosen["best_step"] == 0
 
 
 def test_no_result_depends_on_the_batch_or_on_the_companions(monkeypatch: pytest.MonkeyPatch) -> None:

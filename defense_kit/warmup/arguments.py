@@ -1,0 +1,34 @@
+"""The arguments of `python -m defense_kit warmup`. Needs none of the extra's packages."""
+
+import argparse
+from functools import partial
+from pathlib import Path
+
+from defense_kit.warmup import ATTACKS
+
+BATCH_SIZE, MOST_ROWS = 64, 256
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Declare what the command takes, beside the defense."""
+    number = partial(_number, least=2, most=100_000)
+    rows = partial(_number, least=1, most=MOST_ROWS)
+    command.add_argument("--pictures", type=Path, required=True, metavar="FOLDER", help="with folders bird, bicycle")
+    command.add_argument("--attacks", type=_attacks, default=ATTACKS, metavar="NAMES", help=f"of {','.join(ATTACKS)}")
+    command.add_argument("--images", type=number, metavar="N", help="so many pictures, half of each class")
+    command.add_argument("--out", type=Path, default=Path("warmup"), metavar="DIR", help="(default: %(default)s)")
+    command.add_argument("--resume", action="store_true", help="go on with what is in DIR")
+    command.add_argument("--batch-size", type=rows, default=BATCH_SIZE, help="rows of a batch (default: %(default)s)")
+
+
+def _attacks(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(text.split(",")))
+    if unknown := [name for name in names if name not in ATTACKS]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is no attack; there are {', '.join(ATTACKS)}")
+    return names
+
+
+def _number(text: str, *, least: int, most: int) -> int:
+    if not text.isdecimal() or not least <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"expected a number from {least} to {most:,}")
+    return int(text)
