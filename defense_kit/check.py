@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 PROGRAM = "defense.py"
-EXAMPLES = {name: Path(__file__).parent / "examples" / f"{name}_defense" for name in ("numpy", "torch")}
+EXAMPLES = {
+    name: Path(__file__).parent / "examples" / f"{name}_defense" for name in ("numpy", "torch", "uninteresting")
+}
 ARCHIVE = ".tar"
 SCORER = "check"  # whose containers these are
 ACCEPTED, NOT_ACCEPTED, WRONG_USE, STOPPED = 0, 1, 2, 130

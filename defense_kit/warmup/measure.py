@@ -12,6 +12,7 @@ from defense_kit.harness import DefenseSession
 from defense_kit.warmup.attacks import Attack, AttackResult, Rows, Scores, as_floats, clean
 from defense_kit.warmup.boundary import boundary
 from defense_kit.warmup.pictures import LabelledPicture, set_sha256
+from defense_kit.warmup.randomised import is_randomised
 from defense_kit.warmup.report import Measured, MeasuredPicture
 from defense_kit.warmup.results import Results
 from defense_kit.warmup.scheduler import Scheduler
@@ -21,7 +22,6 @@ from defense_kit.warmup.spsa import spsa
 BOUNDARY_PICTURES = 50  # of each class
 TELL_SECONDS = 10.0
 _ROWS_AT_ONCE = {"clean": 1, "spatial_grid": 31, "spsa": 64, "boundary": 1}
-_SENT_TWICE = 64
 _NO_PICTURE = np.zeros((0, 0, 3), np.float32)  # in place of one that is not needed any longer
 
 
@@ -53,7 +53,7 @@ class Measurement:
 
     def run(self, names: Sequence[str], *, defense: str, digest: str) -> Measured:
         """Run what is not there yet, and return everything. Results are kept as they come."""
-        randomised = self._is_randomised()
+        randomised = is_randomised(self._ask, [each.picture for each in self._pictures], batch=self._batch)
         for name in names:
             self._attack(name)
         return Measured(defense, digest, self._batch, randomised, {name: self._measured(name) for name in names})
@@ -105,16 +105,9 @@ class Measurement:
             return boundary(each.picture, others)
         return {"clean": clean, "spatial_grid": spatial_grid, "spsa": spsa}[name](each.picture)
 
-    def _is_randomised(self) -> bool:
-        """Say whether the same pictures, sent again in the same batch, get other scores."""
-        few = self._pictures[: min(_SENT_TWICE, self._batch)]
-        rows = np.zeros((self._batch, *few[0].picture.pixels.shape), np.float32)
-        rows[: len(few)] = np.stack([as_floats(each.picture.pixels) for each in few])
-        answers = []
-        for _ in range(2):
-            self._defense.send(rows)
-            answers.append(self._defense.receive()[: len(few)].tobytes())
-        return answers[0] != answers[1]
+    def _ask(self, rows: Rows) -> Scores:
+        self._defense.send(rows)
+        return self._defense.receive()
 
 
 def as_bytes(picture: Rows) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]":

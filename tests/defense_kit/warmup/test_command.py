@@ -154,6 +154,13 @@ def test_a_defense_that_hides_its_gradient_is_flagged(
     assert words in " ".join(told(tmp_path)["warnings"])
 
 
+def test_the_uninteresting_example_is_flagged_as_both(warmup: Callable[..., int], tmp_path: Path) -> None:
+    """Its noise changes no answer to a clear picture: that shows where its classes meet alone."""
+    assert warmup(check.EXAMPLES["uninteresting"]) == 0
+    flags = [each.partition(":")[0] for each in told(tmp_path)["warnings"]]
+    assert flags == ["randomised", "flat"]
+
+
 def test_a_score_that_is_not_finite_is_wrong_and_counted(warmup: Callable[..., int], tmp_path: Path) -> None:
     assert warmup(program(tmp_path, "lambda images: np.full((len(images), 2), np.nan)")) == 0
     clean = told(tmp_path)["attacks"]["clean"]

@@ -1,0 +1,60 @@
+"""Whether a defense answers alike: noise that shows everywhere, near the border alone, or not at all."""
+
+import numpy as np
+import pytest
+
+from defense_kit.warmup.attacks import Rows, Scores
+from defense_kit.warmup.randomised import is_randomised
+from tests.defense_kit.warmup.defenses import Classify, linear, picture
+
+BOTH = [picture(1), picture(2, is_bird=False), picture(3)]
+
+
+def separating() -> Classify:
+    """A score that is sure of the bird and of the bicycle at both ends of the way, and linear in between."""
+    ends = [each.pixels.astype(np.float32) / 255 for each in BOTH[:2]]
+    towards = (ends[0] - ends[1]).reshape(-1)
+    middle = float(((ends[0] + ends[1]).reshape(-1) / 2 * towards).sum())
+    size = float(np.abs(towards).sum())
+
+    def classify(rows: Rows) -> Scores:
+        bird = [(float((row.reshape(-1) * towards).sum(dtype=np.float64)) - middle) / size for row in rows]
+        return np.stack([-np.array(bird), bird], axis=1).astype(np.float32)
+
+    return classify
+
+
+def one_hot(of: Classify, noise: float) -> Classify:
+    rng = np.random.default_rng(5)
+
+    def classify(rows: Rows) -> Scores:
+        scores = of(rows)
+        scores[:, 1] += rng.normal(0, noise, len(rows)) if noise else 0
+        return np.eye(2, dtype=np.float32)[scores.argmax(axis=1)]
+
+    return classify
+
+
+def noisy(rows: Rows) -> Scores:
+    return linear()(rows) + np.random.default_rng().normal(0, 1e-3, (len(rows), 2)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("classify", "expected", "why"),
+    [
+        (linear(), False, "the same scores always"),
+        (noisy, True, "other scores everywhere"),
+        (one_hot(separating(), 0.0), False, "0 and 1, always the same"),
+        (one_hot(separating(), 1e-4), True, "0 and 1, and a border that moves a little"),
+        (lambda rows: np.zeros((len(rows), 2), np.float32), False, "it never answers otherwise"),
+        (lambda rows: np.full((len(rows), 2), np.nan, np.float32), False, "never finite"),
+    ],
+)
+def test_noise_is_found_wherever_it_shows(classify: Classify, expected: bool, why: str) -> None:
+    assert is_randomised(classify, BOTH, batch=16) is expected, why
+
+
+@pytest.mark.parametrize(("few", "batch"), [(BOTH[:1], 16), (BOTH, 1)])
+def test_without_both_classes_or_room_for_them_the_pictures_alone_are_asked(few: list, batch: int) -> None:  # type: ignore[type-arg]
+    assert not is_randomised(one_hot(separating(), 1e-4), few, batch=batch)
+    assert is_randomised(noisy, few, batch=batch)
