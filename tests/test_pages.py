@@ -127,7 +127,8 @@ ANSWERS = {
     # Public, where it is there.
     (404, 404, 403, 403, 404, 404, 404): """
         /api/v1/images/P-00000000/ /api/v1/releases/2026-W40/ /attacks/T-00000/ /attacks/weeks/release-2026-W40/
-        /defenses/T-00000/ /defenses/T-00000/release-2026-W40 /defenses/T-00000/risk-coverage.csv /record/T-00000/
+        /defenses/T-00000/ /defenses/T-00000/release-2026-W40 /defenses/T-00000/risk-coverage.csv
+        /defenses/T-00000/warmup.json /record/T-00000/
         /register/forged/ /releases/keys.json /releases/mail/confirm/forged/ /releases/release-2026-W40.zip
         /releases/release-2026-W40/ /releases/release-2026-W40/manifest.json /releases/release-2026-W40/manifest.sig
         /team/join/forged/ /teams/T-00000/ /weeks/release-2026-W40/

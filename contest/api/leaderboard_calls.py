@@ -68,6 +68,10 @@ class DefenseRowOut(serializers.Serializer[Any]):
         many=True,
         help_text="The teams whose pictures broke it in that week, in the order of receipt.",
     )
+    warmup = serializers.FloatField(
+        allow_null=True,
+        help_text="Accuracy at 80 % coverage, 0 to 1, under the worst of the fixed attacks (R40); null without a run.",
+    )
 
 
 class TeamRowOut(serializers.Serializer[Any]):
@@ -122,6 +126,7 @@ _EXAMPLE: dict[str, Any] = {
             "broken_at": None,
             "broken_week": "",
             "broken_by": [],
+            "warmup": 0.945,
         }
     ],
     "attackers": [

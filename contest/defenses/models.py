@@ -1,4 +1,4 @@
-"""Submitted defenses, and the history of their stakes (R32, R33)."""
+"""Submitted defenses, the history of their stakes (R32, R33), and what the warm-up found about them (R40)."""
 
 from django.conf import settings
 from django.db import models
@@ -54,3 +54,26 @@ class StakeChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.stake_id}: {self.end}"
+
+
+class WarmupMeasurement(models.Model):
+    """What the fixed attacks of the warm-up found about a defense (R40); the newest one is in force. Append-only.
+
+    `worst_accuracy` is the accuracy at 80 % coverage, 0 to 1, where each picture counts with the worst answer that any
+    attack got. `report` is the whole `report.json`.
+    """
+
+    defense = models.ForeignKey(Defense, on_delete=models.PROTECT, related_name="warmups")
+    measured_at = models.DateTimeField()
+    worst_accuracy = models.FloatField()
+    report = models.JSONField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(worst_accuracy__gte=0, worst_accuracy__lte=1), name="warmup_accuracy_is_share"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.defense_id}: {self.worst_accuracy:.3f}"

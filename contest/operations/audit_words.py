@@ -24,6 +24,7 @@ DID: Mapping[str, str] = MappingProxyType(
         "correction.confirm": "confirmed a correction of the ledger:",
         "defense.import": "took in",
         "defense.publish": "put in force",
+        "defense.warmup": "recorded what the warm-up found about",
         "demo_clock.move": "moved the demo's clock",
         "entitlement.accept": "accepted the paper of",
         "entitlement.question": "asked about the paper of",

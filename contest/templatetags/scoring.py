@@ -17,6 +17,14 @@ from scoring.trials.enums import EligibilityCondition
 
 register = template.Library()
 
+_ATTACKS = {
+    "clean": "None: the picture itself",
+    "spatial_grid": "Rotations and shifts",
+    "corruptions": "Common corruptions",
+    "spsa": "SPSA",
+    "boundary": "Boundary attack",
+}
+
 
 @register.filter
 def outcome(answer: int | None) -> str:
@@ -46,6 +54,12 @@ def condition(name: EligibilityCondition) -> str:
 def exact_percent(share: float) -> str:
     """Return a share with two decimals, for example `24.99 %`."""
     return f"{100 * share:.2f} %"
+
+
+@register.filter
+def attack_words(name: str) -> str:
+    """Return a fixed attack of the warm-up in words (R40)."""
+    return _ATTACKS.get(name, name)
 
 
 @register.filter

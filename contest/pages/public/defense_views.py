@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 
 from common.domain_clock import domain_now
@@ -19,6 +19,7 @@ from contest.defenses.models import DefenseEntry
 from contest.defenses.risk_coverage import curve_points, first_point_covering
 from contest.defenses.selectors import defense_states, last_moment
 from contest.defenses.stake_rows import newest_stake_rows
+from contest.defenses.warmups import newest_warmup
 from contest.pages.public.risk_curve import curve
 from contest.record import defense_figures
 from contest.web.file_responses import serve_stored
@@ -71,6 +72,7 @@ def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
         "marks": curve_points(found.risk),
         "at_coverage": first_point_covering(found.risk, COVERAGE),
         "coverage": COVERAGE,
+        "warmup": newest_warmup(defense),
         "kind": kind,
         "kinds": defense_figures.KINDS,
         "shown": shown,
@@ -92,6 +94,17 @@ def risk_coverage_csv(request: HttpRequest, public_id: str) -> HttpResponse:
         for point in defense_figures.defense_statistics(defense, public=public).risk
     )
     return csv_file(f"risk-coverage-{defense.public_id}", CSV_COLUMNS, rows)
+
+
+@page()
+def warmup_report(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Answer the report of a defense's warm-up as JSON (R40)."""
+    defense = defense_named(public_id, public=_is_public(request))
+    found = newest_warmup(defense)
+    if found is None:
+        raise NotFound("The warm-up has not measured this defense.", "no_warmup")
+    name = f"warmup-{defense.public_id}.json"
+    return JsonResponse(found.report, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 def _is_unpublished(defense: Defense) -> bool:

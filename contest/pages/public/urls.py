@@ -32,6 +32,7 @@ urlpatterns: list[URLPattern] = [
     path("defenses/", defense_views.defense_list, name="defenses"),
     path("defenses/<str:public_id>/", defense_views.defense_page, name="defense"),
     path("defenses/<str:public_id>/risk-coverage.csv", defense_views.risk_coverage_csv, name="risk-coverage-csv"),
+    path("defenses/<str:public_id>/warmup.json", defense_views.warmup_report, name="warmup-report"),
     path("defenses/<str:public_id>/<str:name>", defense_views.defense_file, name="defense-file"),
     *(
         path(f"guides/{role}/", document_views.guide, {"file": f"guide-{role}.md"}, name=f"guide-{role}")

@@ -56,6 +56,7 @@ DEFENSES = (
     SortColumn("days", "Days unbroken", lambda row: row.days_unbroken),
     SortColumn("survived", "Attacks survived", lambda row: row.survived),
     SortColumn("eligibility", "Private set", _right),
+    SortColumn("warmup", "Warm-up", lambda row: row.warmup),
     SortColumn("source", "Source", lambda row: not row.open_source, numbers=False, first=False),
     SortColumn("randomised", "Randomised", lambda row: row.randomised, numbers=False),
     SortColumn("broken", "Broken", lambda row: row.broken_at, numbers=False),
@@ -112,6 +113,7 @@ def _heading(column: SortColumn, by: Sorting, address: Callable[[str], str]) -> 
 DEFENSE_FIELDS = (
     *("rank", "id", "name", "demo", "team_id", "team", "state", "staked_since", "days_unbroken", "survived", "cents"),
     *("clock_ends", "private_pictures", "private_right", "private_wrong", "private_abstained", "private_faults"),
+    "warmup",
     *("open_source", "randomised", "broken_at", "broken_week", "broken_by", "broken_by_at"),
 )
 TEAM_FIELDS = ("rank", "id", "name", "unpaid", "sent", "valid", "breaks", "defenses", "cents")

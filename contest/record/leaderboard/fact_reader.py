@@ -10,7 +10,7 @@ from contest.core.breaks import recorded_mistakes
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.models import Attack, Release, Stake, Team
 from contest.core.weeks import week_called
-from contest.defenses.models import StakeChange
+from contest.defenses.models import StakeChange, WarmupMeasurement
 from contest.defenses.selectors import forfeited_stakes, unbroken_until
 from contest.ledger.models import LedgerEntry
 from contest.record.leaderboard import facts as of
@@ -43,6 +43,7 @@ def read_facts() -> of.LeaderboardFacts:
             defenses=tuple(_defenses()),
             stakes=tuple(_stakes()),
             trials=tuple(_trials()),
+            warmups=tuple(_warmups()),
             prizes=tuple(_prizes()),
         )
 
@@ -169,6 +170,11 @@ def _trials() -> Iterator[of.TrialFacts]:
     for defense, at, numbers in done.values_list("defense", "finished_at", "totals"):
         assert at is not None
         yield of.TrialFacts(defense, at, totals.read_totals(numbers))
+
+
+def _warmups() -> Iterator[of.WarmupFacts]:
+    columns = ("defense", "measured_at", "worst_accuracy")
+    return (of.WarmupFacts(*row) for row in WarmupMeasurement.objects.order_by("pk").values_list(*columns))
 
 
 def _prizes() -> Iterator[of.PrizeFacts]:

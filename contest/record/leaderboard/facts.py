@@ -151,6 +151,15 @@ class TrialFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class WarmupFacts:
+    """The accuracy of a defense under the worst of the fixed attacks, 0 to 1 (R40)."""
+
+    defense: int
+    at: datetime
+    accuracy: float
+
+
+@dataclass(frozen=True, slots=True)
 class PrizeFacts:
     """Cents that a team won by its attacks, or gave back of that (negative), because of these breaks (R35)."""
 
@@ -177,4 +186,5 @@ class LeaderboardFacts:
     defenses: tuple[DefenseFacts, ...] = ()
     stakes: tuple[StakeFacts, ...] = ()
     trials: tuple[TrialFacts, ...] = ()
+    warmups: tuple[WarmupFacts, ...] = ()
     prizes: tuple[PrizeFacts, ...] = ()

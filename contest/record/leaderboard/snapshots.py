@@ -14,7 +14,7 @@ from common.errors import NotFound
 from contest.core.models import Attack, Award, Release, Stake
 from contest.core.settled_weeks import weeks_between
 from contest.core.weeks import week_at, week_called
-from contest.defenses.models import StakeChange
+from contest.defenses.models import StakeChange, WarmupMeasurement
 from contest.ledger.models import LedgerEntry
 from contest.record.leaderboard.fact_reader import read_facts
 from contest.record.leaderboard.facts import LeaderboardFacts, StakeChangeFacts, StakeFacts
@@ -124,7 +124,7 @@ def _newest_moments() -> dict[str, str]:
     """
     columns = (
         (Release, "released_at"), (Stake, "staked_at"), (StakeChange, "known_at"), (LedgerEntry, "made_at"),
-        (Award, "awarded_at"), (Defense, "published_at"), (TeamMerge, "merged_at"),
+        (Award, "awarded_at"), (Defense, "published_at"), (TeamMerge, "merged_at"), (WarmupMeasurement, "measured_at"),
     )  # fmt: skip
     last = ((model, model._default_manager.aggregate(pk=Max("pk"), at=Max(column))) for model, column in columns)
     return {model._meta.model_name or "": f"{found['pk']} {found['at']}" for model, found in last}

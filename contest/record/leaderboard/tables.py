@@ -194,6 +194,12 @@ class _Known:
         done = sorted((each for each in self.facts.trials if each.at <= self.at), key=lambda each: each.at)
         return {each.defense: each.totals for each in done}
 
+    @cached_property
+    def warmups(self) -> dict[int, float]:
+        """Return the newest accuracy of each defense in the warm-up (R40)."""
+        done = sorted((each for each in self.facts.warmups if each.at <= self.at), key=lambda each: each.at)
+        return {each.defense: each.accuracy for each in done}
+
     def owner(self, defense: DefenseFacts) -> int | None:
         """Return the team whose defense it was."""
         return None if defense.team is None else self.final(defense.team)
@@ -244,6 +250,7 @@ def _defense(known: _Known, defense: DefenseFacts) -> DefenseRank:
         broken_at=broke[0].received_at if broke else None,
         broken_week=broke[0].week if broke else "",
         broken_by=tuple(_breakers(known, broke)),
+        warmup=known.warmups.get(defense.defense),
     )
 
 

@@ -359,6 +359,12 @@ def test_the_newest_totals_of_the_private_set_are_told() -> None:
     assert told == [AnswerTotals(100, 80, 0, 20, 0), AnswerTotals(100, 90, 0, 10, 0)]
 
 
+def test_the_newest_warm_up_of_the_moment_is_told() -> None:
+    warmups = tuple(of.WarmupFacts(1, at, accuracy) for at, accuracy in ((SENT, 0.9), (STAKED, 0.8)))
+    told = [first(contest(warmups=warmups), at).warmup for at in (STAKED, NOW)]
+    assert told == [0.8, 0.9] and first(contest()).warmup is None
+
+
 def test_randomised_is_told_of_released_pictures_alone() -> None:
     facts = contest(varied=(of.AnswerFacts(1, 1, W47_END),))
     assert (first(facts, W47_END).randomised, first(facts).randomised) == (False, True)

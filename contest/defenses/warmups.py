@@ -1,0 +1,40 @@
+"""Records what the warm-up found about a defense, and returns it (R40)."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from common.audit.trail import audit
+from common.errors import InvalidInput
+from contest.defenses.models import WarmupMeasurement
+from defense_kit.warmup import ATTACKS
+from scoring.models import Defense
+
+DEFAULT_MODE = "default"
+
+
+@transaction.atomic
+def warmup_record(defense: Defense, report: Mapping[str, Any], *, now: datetime) -> WarmupMeasurement:
+    """Record a report of all attacks. InvalidInput for one that cannot be compared with others, or of another defense.
+
+    It is public when the defense is.
+    """
+    if report["digest"] != defense.digest:
+        raise InvalidInput(f"The report is of {report['digest']}, and the defense is {defense.digest}.", "wrong_digest")
+    if missing := [name for name in ATTACKS if name not in report["attacks"]]:
+        raise InvalidInput(f"Not recorded: only a run of all attacks is, and {missing[0]} is missing.", "incomplete")
+    if report["mode"] != DEFAULT_MODE:
+        raise InvalidInput(
+            f"Not recorded: a run in the mode {report['mode']} cannot be compared with others.", "other_mode"
+        )
+    worst = report["worst"]["accuracy_at_80"]
+    row = WarmupMeasurement.objects.create(defense=defense, measured_at=now, worst_accuracy=worst, report=report)
+    audit("defense.warmup", by=None, subject={"defense": [defense.public_id]}, now=now)
+    return row
+
+
+def newest_warmup(defense: Defense) -> WarmupMeasurement | None:
+    """Return the measurement in force."""
+    return defense.warmups.order_by("-measured_at", "-pk").first()
