@@ -41,7 +41,7 @@ class AttackedPicture:
 class AttackResult:
     """What an attack returns: the picture with its scores, how many rows it asked for, and what it chose.
 
-    `bad_rows` counts the answers that were not finite; whoever runs the attack fills it in.
+    `bad_rows` counts the answers that were not finite; `checkpoints` fills it in.
     """
 
     picture: Rows  # [224, 224, 3]

@@ -3,6 +3,7 @@
 import argparse
 import hashlib
 import json
+import signal
 import sqlite3
 import sys
 from collections.abc import Callable, Sequence
@@ -23,7 +24,11 @@ MEASURED, FAULT, WRONG_USE, STOPPED = 0, 1, 2, 130
 
 
 def run(asked: argparse.Namespace, launch: Launch, digest_of_defense: Callable[[], str]) -> int:
-    """Measure a defense, write the report into `asked.out`, and return the exit status."""
+    """Measure a defense, write the report into `asked.out`, and return the exit status.
+
+    A run that gets SIGTERM ends as one that gets Ctrl-C does: it keeps how far each attack is.
+    """
+    ends_otherwise = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         pictures = read_pictures(asked.pictures, asked.images)
         asked.out.mkdir(parents=True, exist_ok=True)
@@ -37,6 +42,8 @@ def run(asked: argparse.Namespace, launch: Launch, digest_of_defense: Callable[[
     except KeyboardInterrupt:
         print(f"stopped; what is done is kept in {asked.out}: go on with --resume", file=sys.stderr)
         return STOPPED
+    finally:
+        signal.signal(signal.SIGTERM, ends_otherwise)
 
 
 def _measured(asked: argparse.Namespace, launch: Launch, digest: str, pictures: Sequence[LabelledPicture]) -> int:

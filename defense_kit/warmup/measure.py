@@ -11,6 +11,7 @@ from defense_kit.frames import CLASSES
 from defense_kit.harness import DefenseSession
 from defense_kit.warmup.attacks import Attack, AttackResult, Rows, Scores, as_floats, clean
 from defense_kit.warmup.boundary import boundary
+from defense_kit.warmup.checkpoints import Begin, Checkpoints
 from defense_kit.warmup.pictures import LabelledPicture, set_sha256
 from defense_kit.warmup.randomised import is_randomised
 from defense_kit.warmup.report import Measured, MeasuredPicture
@@ -63,12 +64,23 @@ class Measurement:
         of = [each for each in self._chosen(name) if each.picture.sha256 not in there]
         running = 2 + 2 * self._batch // _ROWS_AT_ONCE[name]  # enough for a full batch while another is answered
         scheduler = Scheduler[bytes](self._defense, batch=self._batch, most_running=running)
-        begun = ((each.picture.sha256, self._begun(name, each)) for each in of)
+        checkpoints = Checkpoints(self._results, name, self._kept_as(name))
+        begun = ((each.picture.sha256, checkpoints.begin(each.picture, self._begin(name, each))) for each in of)
         progress = _Progress(name, len(of), lambda: scheduler.counts.asked)
-        self._defense.on_sent = progress.tell
-        for key, result in scheduler.run(begun):
-            self._results.add(self._kept_as(name), key, result)
-            progress.done += 1
+
+        def sent() -> None:
+            checkpoints.save_each_minute()
+            progress.tell()
+
+        self._defense.on_sent = sent
+        try:
+            for key, result in scheduler.run(begun):
+                self._results.add(self._kept_as(name), key, result)
+                checkpoints.end(key)
+                progress.done += 1
+        except BaseException:
+            checkpoints.save()
+            raise
         progress.end()
         self._defense.on_sent = lambda: None
 
@@ -99,11 +111,14 @@ class Measurement:
             for key, each in found.items()
         }
 
-    def _begun(self, name: str, each: LabelledPicture) -> Attack:
+    def _begin(self, name: str, each: LabelledPicture) -> Begin:
         if name == "boundary":
             others = [other.picture.pixels for other in self._pictures if other.of_class != each.of_class]
-            return boundary(each.picture, others)
-        return {"clean": clean, "spatial_grid": spatial_grid, "spsa": spsa}[name](each.picture)
+            return lambda of, state, keep: boundary(of, others, state, keep)
+        if name == "spsa":
+            return spsa
+        attack = {"clean": clean, "spatial_grid": spatial_grid}[name]
+        return lambda of, *_: attack(of)
 
     def _ask(self, rows: Rows) -> Scores:
         self._defense.send(rows)

@@ -3,7 +3,7 @@
 import io
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +15,10 @@ from defense_kit.warmup.attacks import AttackResult
 _TABLE = """CREATE TABLE IF NOT EXISTS results (
     defense TEXT, version TEXT, attack TEXT, picture BLOB, scores BLOB, pixels BLOB, queries INTEGER,
     bad_rows INTEGER, chosen TEXT, PRIMARY KEY (defense, version, attack, picture)
+)"""
+_STATES = """CREATE TABLE IF NOT EXISTS states (
+    defense TEXT, version TEXT, attack TEXT, picture BLOB, state BLOB, bad_rows INTEGER,
+    PRIMARY KEY (defense, version, attack, picture)
 )"""
 _WHICH = "defense = ? AND version = ? AND attack = ?"
 
@@ -30,13 +34,29 @@ class Results:
         self._connection, self._defense = connection, defense
 
     def add(self, attack: str, picture: bytes, result: AttackResult) -> None:
-        """Keep a result; it is on the disk when this returns."""
+        """Keep a result in place of a state; it is on the disk when this returns."""
         values = (attack, picture, result.scores.tobytes(), _packed(result.picture), result.queries, result.bad_rows)
         with self._connection:
             self._connection.execute(
                 "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (self._defense, VERSION, *values, json.dumps(result.chosen)),
             )
+            self._connection.execute(
+                f"DELETE FROM states WHERE {_WHICH} AND picture = ?", (*self._which(attack), picture)
+            )
+
+    def keep_states(self, attack: str, states: Mapping[bytes, tuple[bytes, int]]) -> None:
+        """Keep how far an attack is on these pictures: for each its state, and the bad rows until then."""
+        rows = [(*self._which(attack), picture, *kept) for picture, kept in states.items()]
+        with self._connection:
+            self._connection.executemany("INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def state(self, attack: str, picture: bytes) -> tuple[bytes, int] | None:
+        """Return the state that was kept last, and the bad rows until then; None where there is none."""
+        found: tuple[bytes, int] | None = self._connection.execute(
+            f"SELECT state, bad_rows FROM states WHERE {_WHICH} AND picture = ?", (*self._which(attack), picture)
+        ).fetchone()
+        return found
 
     def pictures(self, attack: str) -> set[bytes]:
         """Return the pictures that an attack is done with."""
@@ -68,6 +88,7 @@ def open_results(path: Path, defense: str, *, resume: bool) -> Iterator[Results]
             with connection:
                 connection.execute("BEGIN EXCLUSIVE")
                 connection.execute(_TABLE)
+                connection.execute(_STATES)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
                 raise

@@ -6,7 +6,7 @@ nothing but the answers to its own rows.
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -38,7 +38,6 @@ class _Running(Generic[Key]):
     scores: Scores = field(init=False)
     sent: int = 0
     answered: int = 0
-    bad_rows: int = 0
 
     def __post_init__(self) -> None:
         self.ask(self.rows)
@@ -127,11 +126,10 @@ class Scheduler(Generic[Key]):
                 yield from self._go_on(running)
 
     def _go_on(self, running: _Running[Key]) -> Iterator[tuple[Key, AttackResult]]:
-        running.bad_rows += int((~np.isfinite(running.scores).all(axis=1)).sum())
         try:
             running.ask(running.attack.send(running.scores))
         except StopIteration as ended:
             self._running -= 1
-            yield running.key, replace(ended.value, bad_rows=running.bad_rows)
+            yield running.key, ended.value
         else:
             self._waiting.append(running)
