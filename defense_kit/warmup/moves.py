@@ -12,6 +12,7 @@ from PIL import Image
 
 SIDE = 224
 Bytes = NDArray[np.uint8]  # [H, W, 3]
+Floats = NDArray[np.floating]  # [H, W, 3]
 
 _CENTRE = SIDE / 2
 _BITS = 12  # of a place's fraction

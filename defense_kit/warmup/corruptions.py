@@ -1,0 +1,53 @@
+"""The corruptions: 17 of ImageNet-C at severity 1, and the worst of them is returned."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.random import Generator
+
+from defense_kit.warmup import corruption_blur, corruption_digital, corruption_noise, corruption_weather
+from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, as_floats
+from defense_kit.warmup.moves import Bytes, Floats
+from defense_kit.warmup.streams import Purpose, Streams
+
+Corruption = Callable[[Bytes, Generator], Floats]
+# The order decides which stream each draws from, and which of equally bad ones is returned.
+CORRUPTIONS: Mapping[str, Corruption] = {
+    each.__name__: each
+    for each in (
+        corruption_noise.gaussian_noise,
+        corruption_noise.shot_noise,
+        corruption_noise.impulse_noise,
+        corruption_blur.defocus_blur,
+        corruption_blur.glass_blur,
+        corruption_blur.motion_blur,
+        corruption_blur.zoom_blur,
+        corruption_weather.fog,
+        corruption_weather.brightness,
+        corruption_digital.contrast,
+        corruption_digital.elastic,
+        corruption_digital.pixelate,
+        corruption_digital.jpeg,
+        corruption_noise.speckle_noise,
+        corruption_blur.gaussian_blur,
+        corruption_weather.spatter,
+        corruption_digital.saturate,
+    )
+}
+NAMES = tuple(CORRUPTIONS)
+
+
+def corruptions(of: AttackedPicture) -> Attack:
+    """Return the corruption with the largest margin, the first of equal ones; the first of all where no row is
+    finite."""
+    pictures = np.stack([corrupted(of, name) for name in NAMES])
+    scores = yield as_floats(pictures)
+    worst = int(of.margins(scores).argmax())  # the first of equal ones
+    return AttackResult(as_floats(pictures[worst]), scores[worst].copy(), len(NAMES), {"corruption": NAMES[worst]})
+
+
+def corrupted(of: AttackedPicture, name: str) -> Bytes:
+    """Return a picture with one corruption, truncated to 8 bits as in ImageNet-C."""
+    draws = Streams("corruptions", of.sha256).draws(Purpose.CORRUPTION + NAMES.index(name))
+    found: Bytes = (np.clip(CORRUPTIONS[name](of.pixels, draws), 0, 1) * 255).astype(np.uint8)
+    return found
