@@ -117,7 +117,7 @@ def _begun(folder: Path, example: str) -> int:
 
 
 def _warmed_up(asked: argparse.Namespace) -> int:
-    if find_spec("PIL") is None:
+    if not (find_spec("PIL") and find_spec("scipy")):
         raise WrongUse('the warm-up needs more packages: pip install "unanimous-defense-kit[warmup]"')
     from defense_kit.warmup import command
 

@@ -3,5 +3,5 @@
 Needs Python 3.11 and the packages of the extra `warmup`; a defense itself needs none of them.
 """
 
-ATTACKS = ("clean", "spatial_grid", "spsa", "boundary")
+ATTACKS = ("clean", "spatial_grid", "corruptions", "spsa", "boundary")
 VERSION = "1"  # of the attacks: the same figures can be compared, others cannot

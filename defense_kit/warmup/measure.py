@@ -12,6 +12,7 @@ from defense_kit.harness import DefenseSession
 from defense_kit.warmup.attacks import Attack, AttackResult, Rows, Scores, as_floats, clean
 from defense_kit.warmup.boundary import boundary
 from defense_kit.warmup.checkpoints import Begin, Checkpoints
+from defense_kit.warmup.corruptions import corruptions
 from defense_kit.warmup.pictures import LabelledPicture, set_sha256
 from defense_kit.warmup.randomised import is_randomised
 from defense_kit.warmup.report import Measured, MeasuredPicture
@@ -22,7 +23,7 @@ from defense_kit.warmup.spsa import spsa
 
 BOUNDARY_PICTURES = 50  # of each class
 TELL_SECONDS = 10.0
-_ROWS_AT_ONCE = {"clean": 1, "spatial_grid": 31, "spsa": 64, "boundary": 1}
+_ROWS_AT_ONCE = {"clean": 1, "spatial_grid": 31, "corruptions": 17, "spsa": 64, "boundary": 1}
 _NO_PICTURE = np.zeros((0, 0, 3), np.float32)  # in place of one that is not needed any longer
 
 
@@ -117,7 +118,7 @@ class Measurement:
             return lambda of, state, keep: boundary(of, others, state, keep)
         if name == "spsa":
             return spsa
-        attack = {"clean": clean, "spatial_grid": spatial_grid}[name]
+        attack = {"clean": clean, "spatial_grid": spatial_grid, "corruptions": corruptions}[name]
         return lambda of, *_: attack(of)
 
     def _ask(self, rows: Rows) -> Scores:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import PIL
+import scipy
 from numpy.typing import NDArray
 
 from defense_kit.frames import CLASSES
@@ -54,7 +55,12 @@ def report(pictures: Sequence[LabelledPicture], measured: Measured) -> dict[str,
         "pictures_sha256": set_sha256(pictures),
         "pictures_of_class": {name: sum(each.of_class == name for each in pictures) for name in CLASSES},
         "batch_size": measured.batch,
-        "made_with": {"python": platform.python_version(), "numpy": np.__version__, "pillow": PIL.__version__},
+        "made_with": {
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+            "pillow": PIL.__version__,
+        },
         "attacks": attacks,
         "pictures": [_picture(each, measured) for each in pictures],
         "warnings": _warnings(measured),

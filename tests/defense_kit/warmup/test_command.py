@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from PIL import Image
 
 from defense_kit import check
 from defense_kit.warmup import boundary, measure, spsa
+from defense_kit.warmup.corruptions import NAMES
 from defense_kit.warmup.results import Results, UnusableResults, open_results
 from tests.defense_kit.programs import write
 
@@ -140,6 +142,15 @@ def test_the_boundary_attack_is_done_again_on_another_set(
     assert told(tmp_path) == few
 
 
+def test_the_worst_corruption_of_each_picture_is_named(warmup: Callable[..., int], tmp_path: Path) -> None:
+    assert warmup(program(tmp_path), "--attacks", "corruptions", "--images", "2") == 0
+    found = told(tmp_path)
+    assert found["attacks"]["corruptions"]["queries"] == {"min": 17, "median": 17, "max": 17, "sum": 34}
+    chosen = [each["attacks"]["corruptions"]["chosen"] for each in found["pictures"]]
+    assert len(chosen) == 2 and {each["corruption"] for each in chosen} <= set(NAMES)
+    assert found["made_with"]["scipy"], "whose filters they are"
+
+
 @pytest.mark.parametrize(
     ("classify", "words"),
     [
@@ -239,10 +250,11 @@ def test_an_attack_that_there_is_not_is_named(tmp_path: Path, capsys: pytest.Cap
     assert "'pgd' is no attack; there are clean, spatial_grid" in capsys.readouterr().err
 
 
-def test_without_pillow_it_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("missing", ["PIL", "scipy"])
+def test_without_a_package_it_says_what_to_install(
+    missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(check, "find_spec", lambda name: None)
+    monkeypatch.setattr(check, "find_spec", lambda name: None if name == missing else find_spec(name))
     assert check.main(["warmup", str(program(tmp_path)), "--pictures", str(tmp_path)]) == 2
     assert 'pip install "unanimous-defense-kit[warmup]"' in capsys.readouterr().err
 
