@@ -15,11 +15,12 @@ from defense_kit.harness import Launch, open_defense
 from defense_kit.limits import HELLO_SECONDS, SECONDS_PER_PICTURE, START_SECONDS
 from defense_kit.warmup.measure import Measurement
 from defense_kit.warmup.moves import SIDE
+from defense_kit.warmup.page import page
 from defense_kit.warmup.pictures import LabelledPicture, UnusablePictures, read_pictures
 from defense_kit.warmup.report import report, table
 from defense_kit.warmup.results import UnusableResults, open_results
 
-RESULTS, REPORT = "results.sqlite3", "report.json"
+RESULTS, REPORT, PAGE = "results.sqlite3", "report.json", "report.html"
 MEASURED, FAULT, WRONG_USE, STOPPED = 0, 1, 2, 130
 
 
@@ -55,12 +56,13 @@ def _measured(asked: argparse.Namespace, launch: Launch, digest: str, pictures: 
             launch, image_size=SIDE, batch_size=batch, seed=0, deadlines=deadlines, pixels="float32"
         ) as session,
     ):
-        measurement = Measurement(session, pictures, results, batch=batch)
+        measurement = Measurement(session, pictures, results, batch=batch, folder=asked.out)
         measured = measurement.run(asked.attacks, defense=session.name, digest=digest)
     found = report(pictures, measured)
-    (asked.out / REPORT).write_text(json.dumps(found, indent=1) + "\n")
+    (asked.out / REPORT).write_text(json.dumps(found, indent=1, allow_nan=False) + "\n")
+    (asked.out / PAGE).write_text(page(found, pictures, asked.out))
     print(table(found))
-    print(f"Written: {asked.out / REPORT}")
+    print(f"Written: {asked.out / REPORT} and {asked.out / PAGE}")
     return MEASURED
 
 

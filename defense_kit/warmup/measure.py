@@ -4,6 +4,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -11,11 +13,12 @@ from defense_kit.frames import CLASSES
 from defense_kit.harness import DefenseSession
 from defense_kit.warmup.attacks import Attack, AttackResult, Rows, Scores, as_floats, clean
 from defense_kit.warmup.boundary import boundary
+from defense_kit.warmup.changes import distance, start_of, write_png
 from defense_kit.warmup.checkpoints import Begin, Checkpoints
 from defense_kit.warmup.corruptions import corruptions
 from defense_kit.warmup.pictures import LabelledPicture, set_sha256
 from defense_kit.warmup.randomised import is_randomised
-from defense_kit.warmup.report import Measured, MeasuredPicture
+from defense_kit.warmup.report import AttackTiming, Measured, MeasuredPicture
 from defense_kit.warmup.results import Results
 from defense_kit.warmup.scheduler import Scheduler
 from defense_kit.warmup.spatial_grid import spatial_grid
@@ -48,19 +51,27 @@ class Measurement:
     """The attacks of one run on one open defense."""
 
     def __init__(
-        self, session: DefenseSession, pictures: Sequence[LabelledPicture], results: Results, *, batch: int
+        self,
+        session: DefenseSession,
+        pictures: Sequence[LabelledPicture],
+        results: Results,
+        *,
+        batch: int,
+        folder: Path,
     ) -> None:
         self._defense, self._pictures, self._results = AskedSession(session), pictures, results
-        self._batch, self._set_sha256 = batch, set_sha256(pictures)
+        self._of = {each.picture.sha256: each.picture for each in pictures}
+        self._batch, self._set_sha256, self._folder = batch, set_sha256(pictures), folder
 
     def run(self, names: Sequence[str], *, defense: str, digest: str) -> Measured:
-        """Run what is not there yet, and return everything. Results are kept as they come."""
+        """Run what is not there yet, and return everything. Results are kept as they come; `folder` gets PNGs."""
         randomised = is_randomised(self._ask, [each.picture for each in self._pictures], batch=self._batch)
-        for name in names:
-            self._attack(name)
-        return Measured(defense, digest, self._batch, randomised, {name: self._measured(name) for name in names})
+        timing = {name: self._attack(name) for name in names}
+        found = {name: self._measured(name) for name in names}
+        originals = {key: write_png(self._folder, of, "clean", of.pixels) for key, of in self._of.items()}
+        return Measured(defense, digest, self._batch, randomised, found, originals, timing)
 
-    def _attack(self, name: str) -> None:
+    def _attack(self, name: str) -> AttackTiming:
         there = self._results.pictures(self._kept_as(name))
         of = [each for each in self._chosen(name) if each.picture.sha256 not in there]
         running = 2 + 2 * self._batch // _ROWS_AT_ONCE[name]  # enough for a full batch while another is answered
@@ -74,6 +85,7 @@ class Measurement:
             progress.tell()
 
         self._defense.on_sent = sent
+        began = time.monotonic()
         try:
             for key, result in scheduler.run(begun):
                 self._results.add(self._kept_as(name), key, result)
@@ -84,6 +96,7 @@ class Measurement:
             raise
         progress.end()
         self._defense.on_sent = lambda: None
+        return AttackTiming(len(of), scheduler.counts.asked, scheduler.counts.sent, time.monotonic() - began)
 
     def _kept_as(self, name: str) -> str:
         """Return what an attack is kept as: the boundary attack begins from other pictures of this very set."""
@@ -97,20 +110,19 @@ class Measurement:
 
     def _measured(self, name: str) -> dict[bytes, MeasuredPicture]:
         """Return what is kept of an attack, with what is answered about each picture in a file of 8 bits."""
-        chosen, found = {each.picture.sha256 for each in self._chosen(name)}, dict[bytes, AttackResult]()
+        chosen = {each.picture.sha256 for each in self._chosen(name)}
+        found: dict[bytes, Callable[[Scores], MeasuredPicture]] = {}
 
         def rounded() -> Iterator[tuple[bytes, Attack]]:
             for key, result in self._results.of(self._kept_as(name)):
                 if key in chosen:
-                    found[key] = replace(result, picture=_NO_PICTURE)
-                    yield key, _asked(as_floats(as_bytes(result.picture)))
+                    pixels, of = as_bytes(result.picture), self._of[key]
+                    far, png = distance(start_of(name, of), result.picture), write_png(self._folder, of, name, pixels)
+                    found[key] = partial(MeasuredPicture, replace(result, picture=_NO_PICTURE), far, png)
+                    yield key, _asked(as_floats(pixels))
 
         scheduler = Scheduler[bytes](self._defense, batch=self._batch, most_running=2 + 2 * self._batch)
-        answers = {key: answered.scores for key, answered in scheduler.run(rounded())}
-        return {
-            key: MeasuredPicture(each.scores, answers[key], each.queries, each.bad_rows, each.chosen)
-            for key, each in found.items()
-        }
+        return {key: found[key](answered.scores) for key, answered in scheduler.run(rounded())}
 
     def _begin(self, name: str, each: LabelledPicture) -> Begin:
         if name == "boundary":

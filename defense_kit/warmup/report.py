@@ -1,33 +1,60 @@
-"""The report of a run: figures for each attack, and every picture. Pure but for the versions that it states."""
+"""The report of a run: figures for each attack, and every picture. Pure but for the machine and versions it states.
+
+Every field is described in docs/defenses.md.
+"""
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
 from math import inf
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 import PIL
-import scipy
-from numpy.typing import NDArray
+from PIL import features
 
 from defense_kit.frames import CLASSES
 from defense_kit.warmup import VERSION
-from defense_kit.warmup.attacks import Scores
+from defense_kit.warmup.attacks import AttackResult, Scores
+from defense_kit.warmup.boundary import GOAL
+from defense_kit.warmup.changes import Distance
 from defense_kit.warmup.coverage import covered_accuracy, risk_coverage
 from defense_kit.warmup.pictures import LabelledPicture, set_sha256
+
+REQUIRED_PER_SECOND = 100  # pictures; what the contest of 2018 required of a defense
+_GOAL_TOLERANCE = 1e-4
+_WORST_NOTE = (
+    "our own measure, not in the publication of 2018: each picture counts with the worst answer of the attacks that "
+    "ran on it, the most confident wrong one, or where all are right the least confident"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPicture:
-    """What an attack came to on a picture: the scores there, and of the picture rounded to 8 bits."""
+    """What an attack led to on a picture, how far from its start, in which PNG, and the scores of that PNG's pixels."""
 
-    scores: Scores
+    result: AttackResult  # without its picture
+    distance: Distance | None
+    png: str
     rounded: Scores
+
+
+@dataclass(frozen=True, slots=True)
+class AttackTiming:
+    """What was measured of an attack in this run. Forward passes are rows of whole batches, padding included."""
+
+    pictures: int
     queries: int
-    bad_rows: int
-    chosen: Mapping[str, Any]
+    forward_passes: int
+    seconds: float
+
+    @property
+    def pictures_per_second(self) -> float | None:
+        """Return the forward passes per second; None where all results are of earlier runs."""
+        return self.forward_passes / self.seconds if self.forward_passes else None
 
 
 Results = Mapping[bytes, MeasuredPicture]  # by the SHA-256 of the picture
@@ -35,18 +62,22 @@ Results = Mapping[bytes, MeasuredPicture]  # by the SHA-256 of the picture
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a defense was, and what was found by each attack."""
+    """What a defense was, and what was found by each attack; `originals` are the paths of the clean pictures' PNGs."""
 
     defense: str
     digest: str
     batch: int
     randomised: bool
     found: Mapping[str, Results]
+    originals: Mapping[bytes, str]
+    timing: Mapping[str, AttackTiming]
 
 
 def report(pictures: Sequence[LabelledPicture], measured: Measured) -> dict[str, Any]:
-    """Return the report; the same results give the same one. Accuracies, coverages and risks are shares, 0 to 1."""
-    attacks = {name: _attack(pictures, results) for name, results in measured.found.items()}
+    """Return the report; the same results give the same one but for `timing`. Shares are from 0 to 1."""
+    attacks = {name: _attack(pictures, name, results) for name, results in measured.found.items()}
+    rows = [_picture(each, measured, attacks) for each in pictures]
+    worst = [each["attacks"][each["worst"]] for each in rows if each["worst"]]
     return {
         "defense": measured.defense,
         "digest": measured.digest,
@@ -55,33 +86,68 @@ def report(pictures: Sequence[LabelledPicture], measured: Measured) -> dict[str,
         "pictures_sha256": set_sha256(pictures),
         "pictures_of_class": {name: sum(each.of_class == name for each in pictures) for name in CLASSES},
         "batch_size": measured.batch,
-        "made_with": {
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "pillow": PIL.__version__,
-        },
+        "made_with": _versions(),
+        "attacks_ran_on": _processor(),
         "attacks": attacks,
-        "pictures": [_picture(each, measured) for each in pictures],
+        "worst": {"note": _WORST_NOTE, **_figures([_rank(each) for each in worst], [each["wrong"] for each in worst])},
+        "pictures": rows,
         "warnings": _warnings(measured),
+        "timing": _timing(measured.timing),
     }
 
 
-def _attack(pictures: Sequence[LabelledPicture], results: Results) -> dict[str, Any]:
-    of = [(each, results[each.picture.sha256]) for each in pictures if each.picture.sha256 in results]
-    confidences = np.array([_confidence(result.scores) for _, result in of])
-    wrong = np.array([is_wrong(each, result.scores) for each, result in of])
-    at_80 = covered_accuracy(confidences, wrong)
-    queries = [result.queries for _, result in of]
+def _versions() -> dict[str, str | None]:
+    turbo = features.version("libjpeg_turbo")
+    try:
+        scipy = version("scipy")
+    except PackageNotFoundError:
+        scipy = None
     return {
-        "n": len(of),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy,
+        "pillow": PIL.__version__,
+        "libjpeg": f"libjpeg-turbo {turbo}" if turbo else features.version("jpg"),
+    }
+
+
+def _processor() -> str:
+    """Return the name of this machine's processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor() or platform.machine())
+
+
+def _figures(confidences: Sequence[float], wrong: Sequence[bool]) -> dict[str, Any]:
+    at, is_wrong_ = np.array(confidences), np.array(wrong)
+    at_80 = covered_accuracy(at, is_wrong_)
+    return {
+        "n": at_80.pictures,
         "accuracy_at_80": at_80.accuracy,
-        "accuracy_at_100": 1 - float(wrong.mean()),
-        "coverage_reached": at_80.coverage_reached,
         "interval": list(at_80.interval),
+        "accuracy_at_100": 1 - float(is_wrong_.mean()),
+        "threshold": _finite(at_80.threshold),
+        "covered": at_80.covered,
+        "coverage_reached": at_80.coverage_reached,
+        "wrong": int(is_wrong_.sum()),
+        "curve": [list(point) for point in risk_coverage(at, is_wrong_)],
+    }
+
+
+def _attack(pictures: Sequence[LabelledPicture], name: str, results: Results) -> dict[str, Any]:
+    of = [(each, results[each.picture.sha256]) for each in pictures if each.picture.sha256 in results]
+    wrong = [is_wrong(each, measured.result.scores) for each, measured in of]
+    successes = [_success(name, bad, measured.distance) for bad, (_, measured) in zip(wrong, of, strict=True)]
+    queries = [measured.result.queries for _, measured in of]
+    return {
+        **_figures([_confidence(measured.result.scores) for _, measured in of], wrong),
+        "wrong_when_rounded": sum(is_wrong(each, measured.rounded) for each, measured in of),
+        "successes": sum(filter(None, successes)) if name == "boundary" else None,
         "queries": {"min": min(queries), "median": median(queries), "max": max(queries), "sum": sum(queries)},
-        "bad_rows": sum(result.bad_rows for _, result in of),
-        "curve": [list(point) for point in risk_coverage(confidences, wrong)],
+        "bad_rows": sum(measured.result.bad_rows for _, measured in of),
     }
 
 
@@ -94,54 +160,97 @@ def is_wrong(of: LabelledPicture, scores: Scores) -> bool:
     return not np.isfinite(scores).all() or bool(of.picture.margins(scores[np.newaxis])[0] >= 0)
 
 
-def _picture(each: LabelledPicture, measured: Measured) -> dict[str, Any]:
+def _picture(each: LabelledPicture, measured: Measured, attacks: Mapping[str, Any]) -> dict[str, Any]:
     key = each.picture.sha256
+    results = {
+        name: _result(each, name, found[key], attacks[name]["threshold"])
+        for name, found in measured.found.items()
+        if key in found
+    }
     return {
         "id": key.hex(),
         "file": each.name,
         "class": each.of_class,
-        "attacks": {name: _result(each, results[key]) for name, results in measured.found.items() if key in results},
+        "original": measured.originals[key],
+        "attacks": results,
+        "worst": max(results, key=lambda name: _badness(results[name]), default=None),
     }
 
 
-def _result(each: LabelledPicture, result: MeasuredPicture) -> dict[str, Any]:
+def _badness(result: Mapping[str, Any]) -> tuple[bool, float]:
+    """Return what the worst answer is the largest by: wrong before right, then sure where wrong, unsure where right."""
+    return result["wrong"], _rank(result) if result["wrong"] else -_rank(result)
+
+
+def _rank(result: Mapping[str, Any]) -> float:
+    return -inf if result["confidence"] is None else float(result["confidence"])
+
+
+def _success(attack: str, wrong: bool, distance: Distance | None) -> bool | None:
+    """Say whether the boundary attack found a wrong picture that is near enough; None for the other attacks."""
+    if attack != "boundary" or distance is None:
+        return None
+    return wrong and distance.l2 <= GOAL + _GOAL_TOLERANCE
+
+
+def _result(each: LabelledPicture, attack: str, measured: MeasuredPicture, threshold: float | None) -> dict[str, Any]:
+    result, distance = measured.result, measured.distance
+    confidence, wrong = _confidence(result.scores), is_wrong(each, result.scores)
     return {
-        "scores": _plain(result.scores),
-        "wrong": is_wrong(each, result.scores),
-        "wrong_when_rounded": is_wrong(each, result.rounded),
-        "margin": _plain(each.picture.margins(result.scores[np.newaxis]))[0],
+        "scores": [_finite(score) for score in result.scores],
+        "confidence": _finite(confidence),
+        "margin": _finite(each.picture.margins(result.scores[np.newaxis])[0]),
+        "wrong": wrong,
+        "covered": threshold is None or confidence >= threshold,
+        "wrong_when_rounded": is_wrong(each, measured.rounded),
+        "success": _success(attack, wrong, distance),
         "queries": result.queries,
-        "chosen": dict(result.chosen),
+        "chosen": result.chosen,
+        "distance": None if distance is None else asdict(distance),
+        "png": measured.png,
     }
 
 
-def _plain(scores: NDArray[np.floating]) -> list[float | None]:
-    return [float(score) if np.isfinite(score) else None for score in scores]
+def _finite(value: float | np.floating) -> float | None:
+    return float(value) if np.isfinite(value) else None
 
 
 def _warnings(measured: Measured) -> list[str]:
     found = []
     if measured.randomised:
         found.append("randomised: the same pictures got other scores when they were sent again")
-    bad = sum(each.bad_rows for results in measured.found.values() for each in results.values())
+    bad = sum(each.result.bad_rows for results in measured.found.values() for each in results.values())
     if bad:
         found.append(f"bad rows: {bad:,} answers were not finite; an attack cannot use them, and they count as wrong")
-    steps = [result.chosen for result in measured.found.get("spsa", {}).values()]
+    steps = [each.result.chosen for each in measured.found.get("spsa", {}).values()]
     flat, taken = sum(each["flat_steps"] for each in steps), sum(each["steps"] for each in steps)
     if flat:
         found.append(f"flat: in {flat:,} of {taken:,} SPSA steps all probes got the same loss: the gradient is masked")
-    if lost := sum("no_start" in each.chosen for each in measured.found.get("boundary", {}).values()):
+    if lost := sum("no_start" in each.result.chosen for each in measured.found.get("boundary", {}).values()):
         found.append(f"no_start: the boundary attack had no picture to start from for {lost:,}")
     return found
+
+
+def _timing(timing: Mapping[str, AttackTiming]) -> dict[str, Any]:
+    """Return what may differ from run to run. The speed is that of the fastest attack: others may wait for the attack
+    itself more than for the defense."""
+    attacks = {name: {**asdict(each), "pictures_per_second": each.pictures_per_second} for name, each in timing.items()}
+    fastest = max((each.pictures_per_second or 0 for each in timing.values()), default=0)
+    warnings = []
+    if 0 < fastest < REQUIRED_PER_SECOND:
+        warnings.append(f"slow: {fastest:,.0f} pictures/s; {REQUIRED_PER_SECOND} were required in 2018 (a note)")
+    return {"attacks": attacks, "warnings": warnings}
 
 
 def table(told: Mapping[str, Any]) -> str:
     """Return the figures of a report as text, a line for each attack."""
     lines = [f"{'attack':<14}{'pictures':>9}{'at 80 %':>9}{'95 % interval':>17}{'at 100 %':>10}{'queries':>12}"]
-    for name, each in told["attacks"].items():
+    for name, each in {**told["attacks"], "worst of them": told["worst"]}.items():
         low, high = (100 * end for end in each["interval"])
+        queries = f"{each['queries']['sum']:,}" if "queries" in each else ""
         lines.append(
             f"{name:<14}{each['n']:>9,}{100 * each['accuracy_at_80']:>8.1f}%{f'{low:.1f} to {high:.1f}%':>17}"
-            f"{100 * each['accuracy_at_100']:>9.1f}%{each['queries']['sum']:>12,}"
+            f"{100 * each['accuracy_at_100']:>9.1f}%{queries:>12}".rstrip()
         )
-    return "\n".join([*lines, *(f"Warning: {each}" for each in told["warnings"])])
+    warnings = [*told["warnings"], *told["timing"]["warnings"]]
+    return "\n".join([*lines, *(f"Warning: {each}" for each in warnings)])
