@@ -6,7 +6,6 @@ Every field is described in docs/defenses.md.
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 from math import inf
 from pathlib import Path
 from statistics import median
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import PIL
+import scipy
 from PIL import features
 
 from defense_kit.frames import CLASSES
@@ -98,14 +98,10 @@ def report(pictures: Sequence[LabelledPicture], measured: Measured) -> dict[str,
 
 def _versions() -> dict[str, str | None]:
     turbo = features.version("libjpeg_turbo")
-    try:
-        scipy = version("scipy")
-    except PackageNotFoundError:
-        scipy = None
     return {
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "scipy": scipy,
+        "scipy": scipy.__version__,
         "pillow": PIL.__version__,
         "libjpeg": f"libjpeg-turbo {turbo}" if turbo else features.version("jpg"),
     }

@@ -91,9 +91,11 @@ def _words(of_class: str, result: Mapping[str, Any]) -> str:
     words = [f"A {of_class}, answered wrongly", f"{rounded} when rounded to 8 bits"]
     if result["chosen"]:
         words.append(", ".join(f"{name.replace('_', ' ')} {_plain(value)}" for name, value in result["chosen"].items()))
-    if far := result["distance"]:
-        words.append(f"distance L∞ {far['l_infinity']:.4f} ({255 * far['l_infinity']:.1f}/255), L2 {far['l2']:.3f}")
-    return "; ".join(escape(each) for each in words) + f"; {result['queries']:,} queries."
+    far = result["distance"]
+    if far and far["l2"]:  # not of the clean picture
+        words.append(f"distance L∞ {255 * far['l_infinity']:.1f}/255, L2 {far['l2']:.2f}")
+    words.append(f"{result['queries']:,} {'query' if result['queries'] == 1 else 'queries'}")
+    return "; ".join(escape(each) for each in words) + "."
 
 
 def _plain(value: object) -> str:
