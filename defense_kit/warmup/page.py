@@ -49,7 +49,7 @@ DEVIATIONS = (
 MADE_WITH = {"python": "Python", "numpy": "NumPy", "scipy": "SciPy", "pillow": "Pillow", "libjpeg": "JPEG library"}
 EXPLANATIONS = {
     "randomised": "An attack that compares scores is misled by noise. A high accuracy says little.",
-    "bad rows": "An answer that is not finite counts as wrong with the lowest confidence.",
+    "bad rows": "Their confidence is the lowest, so they are covered last.",
     "flat": "SPSA follows differences between scores. Where there are none it cannot go anywhere, so a high accuracy "
     "under SPSA says little.",
     "no_start": "The boundary attack starts from a picture of the other class that is answered with that class. "
@@ -165,7 +165,7 @@ def _accuracies(report: Report) -> str:
     return (
         "<section><h2>Accuracy</h2>"
         f"{rows(head, [*measured, last], 'Accuracy of the most confident 80 % and of all answers')}"
-        f"{_successes(attacks)}<p>{escape(worst['note'][0].upper() + worst['note'][1:])}.</p>"
+        f"{_successes(attacks)}<p>The last line is {escape(worst['note'])}.</p>"
         "<h3>Beside the published figures of 2018</h3>"
         f"{rows(['Attack', 'This defense', *MODELS], published, 'Accuracy at 80 % coverage')}"
         "<p>The figures of 2018 are for orientation: the pictures, the random draws and seven deviations differ.</p>"

@@ -61,6 +61,7 @@ td::before{{content:attr(data-label);color:var(--faint);text-align:left}}
 body{{background:#fff;font-size:12px}}
 main{{max-width:none;padding:0}}
 .worst{{grid-template-columns:1fr 1fr}}
+.views{{grid-auto-columns:minmax(0,120px)}}
 .curves{{grid-template-columns:repeat(3,1fr)}}
 h2,h3{{break-after:avoid}}
 tr{{break-inside:avoid}}

@@ -223,7 +223,7 @@ def _warnings(measured: Measured) -> list[str]:
     if flat:
         found.append(f"flat: in {flat:,} of {taken:,} SPSA steps all probes got the same loss: the gradient is masked")
     if lost := sum("no_start" in each.result.chosen for each in measured.found.get("boundary", {}).values()):
-        found.append(f"no_start: the boundary attack had no picture to start from for {lost:,}")
+        found.append(f"no_start: the boundary attack had no picture to start from for {lost:,} pictures")
     return found
 
 

@@ -61,10 +61,9 @@ def _card(row: Mapping[str, Any], picture: LabelledPicture, folder: Path, attack
         start = start_of(attack, picture.picture)
         if start is not None:
             attacked = np.asarray(Image.open(io.BytesIO(png)))
-            from_what = "original" if attack not in ("spsa", "boundary") else "moved picture"
-            views.append(
-                _view(_png(change(as_bytes(start), attacked)), f"change from the {from_what} × {CONTRAST}", "")
-            )
+            since = "moved picture" if attack in ("spsa", "boundary") else "original"
+            caption = f"change from the {since} ×\N{NO-BREAK SPACE}{CONTRAST}"
+            views.append(_view(_png(change(as_bytes(start), attacked)), caption, ""))
     return (
         f"<article><h3>{escape(row['file'])}: {attack_name(attack)}</h3>"
         f'<div class="views">{"".join(views)}</div><p>{_words(row["class"], result)}</p></article>'
