@@ -5,6 +5,8 @@ Geometry is float64; what is asked about, and kept, is float32.
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,33 +77,61 @@ def approach(
     begun: BoundaryState | AttackResult = state if state is not None else (yield from _begun(of, goal, starts))
     if isinstance(begun, AttackResult):
         return begun
-    state = begun
-    while not _is_over(state, goal):
-        state = yield from _step(of, goal, streams, state)
+    state, way = begun, way_to(goal, begun.at)
+    while not _is_over(state, way):
+        before = state.at
+        state = yield from _step(of, way, streams, state)
+        if state.at is not before:
+            way = way_to(goal, state.at)
         if keep is not None:
             keep(state)
-    result = yield from _ended(goal, state)
+    result = yield from _ended(way, state)
     return result
+
+
+class Way(NamedTuple):
+    """A goal, the float64 difference from a picture to it, and the L2 length of that."""
+
+    goal: NDArray[np.floating]
+    difference: _Floats
+    length: float
+
+
+def way_to(goal: NDArray[np.floating], at: NDArray[np.floating]) -> Way:
+    """Return the way from a picture to the goal."""
+    difference = np.subtract(goal, at, dtype=np.float64)
+    return Way(goal, difference, sqrt(_dot(difference, difference)))
 
 
 def distance(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
     """Return the L2 distance over all values."""
-    return float(np.linalg.norm((one.astype(np.float64) - other).reshape(-1)))
+    return way_to(one, other).length
 
 
-def candidate(
-    goal: _Floats, at: _Floats, direction: _Floats, spherical: float, towards: float
-) -> tuple[_Floats, _Floats]:
+def candidate(way: Way, direction: NDArray[np.floating], spherical: float, towards: float) -> tuple[_Floats, _Floats]:
     """Return the point on the sphere around the goal, and the one a step nearer to the goal from there."""
-    away = goal - at
-    radius = float(np.linalg.norm(away))
-    unit = away / radius
-    tangent = direction - float((direction * unit).sum()) * unit
-    tangent *= spherical * radius / float(np.linalg.norm(tangent))
-    sphere = np.clip(goal + (tangent - away) / np.sqrt(1 + spherical * spherical), 0, 1)
-    left = float(np.linalg.norm(goal - sphere))
-    share = max(0.0, towards * radius + left - radius) / left
-    return sphere, np.clip(sphere + share * (goal - sphere), 0, 1)
+    goal, difference, radius = way
+    # The tangent is the direction less `along` differences; its length follows from both without another array.
+    found = direction.astype(np.float64)
+    dot = _dot(found, difference)
+    along = dot / (radius * radius)
+    size = spherical * radius / sqrt(_dot(found, found) - along * dot)
+    shrunk = sqrt(1 + spherical * spherical)
+    # sphere = goal + (size * tangent - difference) / shrunk
+    found *= size / shrunk
+    found -= difference * ((1 + size * along) / shrunk)
+    found += goal
+    sphere = np.clip(found, 0, 1, out=found)
+    left = way_to(goal, sphere)
+    nearer = left.difference
+    nearer *= max(0.0, towards * radius + left.length - radius) / left.length
+    nearer += sphere
+    return sphere, np.clip(nearer, 0, 1, out=nearer)
+
+
+def _dot(one: _Floats, other: _Floats) -> float:
+    """Return the sum of the products. Without BLAS, whose sums change with its threads, which spin while they wait."""
+    return float((one * other).sum())
 
 
 def adjusted(state: BoundaryState) -> BoundaryState:
@@ -137,44 +167,46 @@ def _is_wrong(of: AttackedPicture, scores: Scores) -> bool:
     return bool(of.margins(scores[np.newaxis])[0] >= 0)  # -inf where it is not finite
 
 
-def _is_over(state: BoundaryState, goal: Rows) -> bool:
-    return state.step >= STEPS or state.towards < _LEAST_STEP or distance(goal, state.at) <= GOAL
+def _is_over(state: BoundaryState, way: Way) -> bool:
+    return state.step >= STEPS or state.towards < _LEAST_STEP or way.length <= GOAL
 
 
 def _step(
-    of: AttackedPicture, goal: Rows, streams: Streams, state: BoundaryState
+    of: AttackedPicture, way: Way, streams: Streams, state: BoundaryState
 ) -> Generator[Rows, Scores, BoundaryState]:
     """Try directions until one leads to a wrong picture, and stand there where it is nearer."""
-    step, wide, at = state.step + 1, goal.astype(np.float64), state.at.astype(np.float64)
+    step, shape = state.step + 1, state.at.shape
     is_test = step % _TEST_EVERY == 0
     state = replace(state, step=step)
     for index in range(DIRECTIONS):
-        direction = streams.normals(goal.size, step=step, index=index).reshape(goal.shape).astype(np.float64)
-        sphere, nearer = candidate(wide, at, direction, state.spherical, state.towards)
+        direction = streams.normals(state.at.size, step=step, index=index).reshape(shape)
+        found = candidate(way, direction, state.spherical, state.towards)
+        sphere, tried = (each.astype(np.float32) for each in found)
+        del direction, found  # 3 MB, and many attacks wait at once for what they ask about next
         if is_test:
-            scores = (yield sphere.astype(np.float32)[np.newaxis])[0]
+            scores = (yield sphere[np.newaxis])[0]
             on_sphere = _is_wrong(of, scores)
             window = (*state.sphere_window, on_sphere)[-_SPHERE_WINDOW:]
             state = replace(state, queries=state.queries + 1, sphere_window=window)
             if not on_sphere:
                 continue
-        tried = nearer.astype(np.float32)
         scores = (yield tried[np.newaxis])[0].copy()
+        is_wrong = _is_wrong(of, scores)
         state = replace(state, queries=state.queries + 1)
         if is_test:
-            state = replace(state, step_window=(*state.step_window, _is_wrong(of, scores))[-_STEP_WINDOW:])
-        if _is_wrong(of, scores):
-            if distance(goal, tried) < distance(goal, state.at):
+            state = replace(state, step_window=(*state.step_window, is_wrong)[-_STEP_WINDOW:])
+        if is_wrong:
+            if distance(way.goal, tried) < way.length:
                 state = replace(state, at=tried, scores=scores)
             break
     return adjusted(state)
 
 
-def _ended(goal: Rows, state: BoundaryState) -> Attack:
+def _ended(way: Way, state: BoundaryState) -> Attack:
     """Return where the walk ended, or the point at the goal's distance on the way there."""
-    far, chosen = distance(goal, state.at), {"steps": state.step}
-    if far <= GOAL:
+    chosen = {"steps": state.step}
+    if way.length <= GOAL:
         return AttackResult(state.at, state.scores, state.queries, chosen)
-    cut = (goal + GOAL * (state.at.astype(np.float64) - goal) / far).astype(np.float32)
+    cut = (way.goal - GOAL / way.length * way.difference).astype(np.float32)
     scores = (yield cut[np.newaxis])[0].copy()
-    return AttackResult(cut, scores, state.queries + 1, {**chosen, "distance": far})
+    return AttackResult(cut, scores, state.queries + 1, {**chosen, "distance": way.length})

@@ -20,14 +20,16 @@ Begin = Callable[[AttackedPicture, Any, Callable[[Any], None]], Attack]  # from 
 
 @dataclass(slots=True)
 class _UnderWay:
-    """An attack on a picture: rows that were not finite so far, and what a run that goes on begins from."""
+    """An attack on a picture: its rows that were not finite so far, and the newest state with how many there were then.
+
+    `kept` is set as a whole: the attack works in another thread than what saves.
+    """
 
     bad_rows: int = 0
-    state: State | None = None
-    bad_rows_at_state: int = 0
+    kept: tuple[State, int] | None = None
 
     def keep(self, state: State) -> None:
-        self.state, self.bad_rows_at_state = state, self.bad_rows
+        self.kept = state, self.bad_rows
 
 
 class Checkpoints:
@@ -40,12 +42,10 @@ class Checkpoints:
 
     def begin(self, of: AttackedPicture, begin: Begin) -> Attack:
         """Return the attack from where it was; its result counts the bad rows of earlier runs too."""
-        under_way = _UnderWay()
-        kept = self._results.state(self._kept_as, of.sha256) if self._state_of else None
-        if kept is not None and self._state_of:
-            under_way.state, under_way.bad_rows = unpacked(kept[0], self._state_of), kept[1]
-        self._under_way[of.sha256] = under_way
-        return _counted(begin(of, under_way.state, under_way.keep), under_way)
+        kept = self._results.state(self._kept_as, of.sha256)
+        state = unpacked(kept[0], self._state_of) if kept and self._state_of else None
+        under_way = self._under_way[of.sha256] = _UnderWay(bad_rows=kept[1] if kept else 0)
+        return _counted(begin(of, state, under_way.keep), under_way)
 
     def end(self, picture: bytes) -> None:
         """Forget a picture whose result is kept."""
@@ -58,11 +58,8 @@ class Checkpoints:
 
     def save(self) -> None:
         """Write the states to the disk."""
-        states = {
-            picture: (packed(each.state), each.bad_rows_at_state)
-            for picture, each in self._under_way.items()
-            if each.state is not None
-        }
+        kept = {picture: each.kept for picture, each in self._under_way.items()}
+        states = {picture: (packed(each[0]), each[1]) for picture, each in kept.items() if each}
         self._results.keep_states(self._kept_as, states)
         self._saved = time.monotonic()
 

@@ -1,12 +1,16 @@
 """Fills batches of one fixed shape with the rows of many attacks, and gives each attack its own answers.
 
 No result depends on the size of a batch or on who else is in it, given a defense whose rows do not: an attack sees
-nothing but the answers to its own rows.
+nothing but the answers to its own rows. Attacks whose answers came with the same batch go on side by side, each in a
+thread: NumPy's work on whole pictures lets other threads run.
 """
 
+import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -15,6 +19,7 @@ from defense_kit.frames import CLASSES
 from defense_kit.warmup.attacks import Attack, AttackResult, Rows, Scores
 
 MOST_SENT = 2  # batches under way
+THREADS = min(8, os.cpu_count() or 1)  # more wait for each other: what is not NumPy's runs one at a time
 Key = TypeVar("Key")
 
 
@@ -22,7 +27,7 @@ class AskedDefense(Protocol):
     """A defense that answers float32 batches in order; MOST_SENT at most are under way."""
 
     def send(self, rows: Rows) -> None:
-        """Begin a whole batch."""
+        """Begin a whole batch; the rows are overwritten after it returns."""
 
     def receive(self) -> Scores:
         """Return the scores of the oldest batch that was begun."""
@@ -34,18 +39,28 @@ class _Running(Generic[Key]):
 
     key: Key
     attack: Attack
-    rows: Rows
-    scores: Scores = field(init=False)
+    rows: Rows = field(init=False)
+    scores: Scores | None = None  # none before it began
     sent: int = 0
     answered: int = 0
 
-    def __post_init__(self) -> None:
-        self.ask(self.rows)
+    def answer(self, scores: Scores) -> bool:
+        """Keep the scores of the next rows; say whether all have theirs."""
+        assert self.scores is not None
+        self.scores[self.answered : self.answered + len(scores)] = scores
+        self.answered += len(scores)
+        return self.answered == len(self.rows)
 
-    def ask(self, rows: Rows) -> None:
-        """Wait for other rows."""
-        self.rows, self.scores = rows, np.empty((len(rows), len(CLASSES)), np.float32)
-        self.sent = self.answered = 0
+    def go_on(self) -> AttackResult | None:
+        """Let the attack work with its answers until it asks for other rows; return its result where it is over."""
+        try:
+            # `send` takes None from whoever begins a generator.
+            self.rows = self.attack.send(self.scores)  # type: ignore[arg-type]
+        except StopIteration as ended:
+            result: AttackResult = ended.value
+            return result
+        self.scores, self.sent, self.answered = np.empty((len(self.rows), len(CLASSES)), np.float32), 0, 0
+        return None
 
 
 @dataclass(slots=True)
@@ -64,72 +79,72 @@ class Scheduler(Generic[Key]):
         self._waiting: deque[_Running[Key]] = deque()  # with rows that were not sent
         self._under_way: deque[list[tuple[_Running[Key], int]]] = deque()  # of each batch: whose, and how many rows
         self._running = 0
+        self._rows: Rows | None = None  # of the batch being sent
         self.counts = RowCounts()
 
     def run(self, attacks: Iterable[tuple[Key, Attack]]) -> Iterator[tuple[Key, AttackResult]]:
         """Yield the result of each attack under its key, as soon as it is over."""
         more = iter(attacks)
-        while True:
-            yield from self._start(more)
-            is_full = self._rows_waiting() >= self._batch
-            if is_full and len(self._under_way) < MOST_SENT or self._waiting and not self._under_way:
-                self._send()
-            elif self._under_way:
-                yield from self._receive()
-            else:
-                return
+        with ThreadPoolExecutor(THREADS) as pool:
+            while True:
+                yield from self._start(more, pool)
+                is_full = self._rows_waiting() >= self._batch
+                if is_full and len(self._under_way) < MOST_SENT or self._waiting and not self._under_way:
+                    self._send()
+                elif self._under_way:
+                    yield from self._go_on(self._receive(), pool)
+                else:
+                    return
 
     def _rows_waiting(self) -> int:
         return sum(len(each.rows) - each.sent for each in self._waiting)
 
-    def _start(self, more: Iterator[tuple[Key, Attack]]) -> Iterator[tuple[Key, AttackResult]]:
+    def _start(
+        self, more: Iterator[tuple[Key, Attack]], pool: ThreadPoolExecutor
+    ) -> Iterator[tuple[Key, AttackResult]]:
         """Begin attacks until a batch is full, or no more may run."""
         while self._running < self._most_running and self._rows_waiting() < self._batch:
-            begun = next(more, None)
-            if begun is None:
+            room = min(self._most_running - self._running, THREADS)
+            begun = [_Running(key, attack) for key, attack in islice(more, room)]
+            if not begun:
                 return
-            key, attack = begun
-            try:
-                rows = next(attack)
-            except StopIteration as ended:  # it went on from a state at its end, and asks nothing
-                yield key, ended.value
-                continue
-            self._running += 1
-            self._waiting.append(_Running(key, attack, rows))
+            self._running += len(begun)
+            yield from self._go_on(begun, pool)
 
     def _send(self) -> None:
         """Send the rows that wait longest, the rest of the batch zeros."""
-        rows = np.zeros((self._batch, *self._waiting[0].rows.shape[1:]), np.float32)
+        if self._rows is None:
+            self._rows = np.empty((self._batch, *self._waiting[0].rows.shape[1:]), np.float32)
         filled, shares = 0, list[tuple[_Running[Key], int]]()
         while self._waiting and filled < self._batch:
             first = self._waiting[0]
             taken = min(len(first.rows) - first.sent, self._batch - filled)
-            rows[filled : filled + taken] = first.rows[first.sent : first.sent + taken]
+            self._rows[filled : filled + taken] = first.rows[first.sent : first.sent + taken]
             first.sent += taken
             filled += taken
             shares.append((first, taken))
             if first.sent == len(first.rows):
                 self._waiting.popleft()
+        self._rows[filled:] = 0
         self._under_way.append(shares)
         self.counts.asked += filled
         self.counts.sent += self._batch
-        self._defense.send(rows)
+        self._defense.send(self._rows)
 
-    def _receive(self) -> Iterator[tuple[Key, AttackResult]]:
-        """Hand out the answers of the oldest batch; attacks that have all of theirs go on."""
-        scores, at = self._defense.receive(), 0
+    def _receive(self) -> list[_Running[Key]]:
+        """Hand out the answers of the oldest batch; return the attacks that have all of theirs."""
+        scores, at, complete = self._defense.receive(), 0, list[_Running[Key]]()
         for running, taken in self._under_way.popleft():
-            running.scores[running.answered : running.answered + taken] = scores[at : at + taken]
-            running.answered += taken
+            if running.answer(scores[at : at + taken]):
+                complete.append(running)
             at += taken
-            if running.answered == len(running.rows):
-                yield from self._go_on(running)
+        return complete
 
-    def _go_on(self, running: _Running[Key]) -> Iterator[tuple[Key, AttackResult]]:
-        try:
-            running.ask(running.attack.send(running.scores))
-        except StopIteration as ended:
-            self._running -= 1
-            yield running.key, ended.value
-        else:
-            self._waiting.append(running)
+    def _go_on(self, complete: Sequence[_Running[Key]], pool: ThreadPoolExecutor) -> Iterator[tuple[Key, AttackResult]]:
+        """Let attacks work with their answers, and yield the results of those that are over."""
+        for running, result in zip(complete, pool.map(_Running.go_on, complete), strict=True):
+            if result is None:
+                self._waiting.append(running)
+            else:
+                self._running -= 1
+                yield running.key, result

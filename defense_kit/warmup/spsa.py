@@ -96,9 +96,12 @@ def within(start: Rows, added: Rows) -> Rows:
 
 def probes(at: Rows, signs: list[NDArray[np.int8]]) -> Rows:
     """Return the pairs around a picture: all that add DELTA times the signs, then all that take it away."""
-    steps = [sign.astype(np.float32) * DELTA for sign in signs]
-    pairs: Rows = np.clip(np.stack([at + each for each in steps] + [at - each for each in steps]), 0, 1)
-    return pairs
+    rows = np.empty((2 * len(signs), *at.shape), np.float32)
+    for sign, above, below in zip(signs, rows, rows[len(signs) :], strict=False):
+        step = np.multiply(sign, DELTA, out=above)
+        np.clip(np.subtract(at, step, out=below), 0, 1, out=below)
+        np.clip(np.add(at, step, out=above), 0, 1, out=above)
+    return rows
 
 
 def gradient(slopes: NDArray[np.float64], signs: list[NDArray[np.int8]]) -> NDArray[np.float64]:

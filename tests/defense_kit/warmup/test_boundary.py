@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from defense_kit.warmup import boundary as module
 from defense_kit.warmup.attacks import AttackedPicture, AttackResult, Rows, Scores
-from defense_kit.warmup.boundary import BoundaryState, adjusted, approach, boundary, candidate, distance
+from defense_kit.warmup.boundary import BoundaryState, adjusted, approach, boundary, candidate, distance, way_to
 from defense_kit.warmup.streams import Streams
 from tests.defense_kit.warmup.defenses import alone, linear, picture, scheduled
 
@@ -123,7 +123,7 @@ def test_candidates_lie_on_the_sphere_and_nearer(seed: int, spherical: float, to
     goal = np.full((4, 4, 3), 0.5)
     at = goal + rng.uniform(-0.1, 0.1, goal.shape)
     radius = float(np.linalg.norm(goal - at))
-    sphere, nearer = candidate(goal, at, rng.normal(size=goal.shape), spherical, towards)
+    sphere, nearer = candidate(way_to(goal, at), rng.normal(size=goal.shape), spherical, towards)
     assert float(np.linalg.norm(goal - sphere)) == pytest.approx(radius, abs=1e-9), "nothing was clipped"
     assert float(np.linalg.norm(goal - nearer)) == pytest.approx((1 - towards) * radius, abs=1e-9)
     moved = float(np.linalg.norm(sphere - at))

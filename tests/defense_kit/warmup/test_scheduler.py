@@ -1,5 +1,6 @@
 """The scheduler: batches of one shape, each attack its own answers, and whoever ends makes room."""
 
+import threading
 from collections import deque
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from defense_kit.warmup import scheduler as module
 from defense_kit.warmup.attacks import Attack, AttackResult, Rows, Scores
 from defense_kit.warmup.scheduler import MOST_SENT, Scheduler
 
@@ -85,3 +87,24 @@ def test_no_more_attacks_run_than_allowed() -> None:
 def test_an_attack_that_asks_nothing_is_over_at_once() -> None:
     found = dict(Scheduler[int](Recorder(), batch=4, most_running=1).run([(1, asking(1, [])), (2, asking(2, [3]))]))
     assert (found[1].queries, found[2].queries) == (0, 3)
+
+
+def test_attacks_that_were_answered_together_work_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "THREADS", 2)
+    met = threading.Barrier(2, timeout=10)
+
+    def meeting(number: int) -> Attack:
+        scores = yield np.ones((1, *SHAPE), np.float32)
+        met.wait()  # BrokenBarrierError where the other one waits for this one to end
+        return AttackResult(np.zeros(SHAPE, np.float32), scores[0], 1)
+
+    assert len(dict(Scheduler[int](Recorder(), batch=2, most_running=2).run((n, meeting(n)) for n in range(2)))) == 2
+
+
+def test_what_an_attack_raises_ends_the_run() -> None:
+    def broken() -> Attack:
+        yield np.ones((1, *SHAPE), np.float32)
+        raise ValueError("no such picture")
+
+    with pytest.raises(ValueError, match="no such picture"):
+        list(Scheduler[int](Recorder(), batch=2, most_running=2).run([(1, broken()), (2, asking(2, [1, 1]))]))
