@@ -229,6 +229,8 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "defense_kit/warmup/pictures.py:_read",
         "defense_kit/warmup/results.py:Results.of",
         "defense_kit/warmup/results.py:_unpacked",
+        "defense_kit/warmup/states.py:packed",
+        "defense_kit/warmup/states.py:unpacked",
         "labeling/my_work/check.py:main",
         "labeling/my_work/signing.py:_read",
         "labeling/my_work/signing.py:_unpadded",

@@ -24,6 +24,7 @@ CHANNELS = 3
 # How a value of a picture is sent; float32 is in 0 to 1.
 PIXELS: Dict[str, Any] = {"uint8": np.dtype("u1"), "float32": np.dtype("<f4")}
 CONTEST_PIXELS = "uint8"  # what every defense takes
+WARMUP_PIXELS = "float32"
 
 ABSTAIN, BICYCLE, BIRD = -1, 0, 1
 LABELS = {"abstain": ABSTAIN, "bicycle": BICYCLE, "bird": BIRD}

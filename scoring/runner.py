@@ -13,9 +13,11 @@ from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from defense_kit.conversation import MOST_OUTSTANDING
 from defense_kit.faults import RunnerFault as RunnerFault
+from defense_kit.frames import CONTEST_PIXELS
 from defense_kit.protocol import BatchAnswers as BatchAnswers
 from defense_kit.protocol import Pixels as Pixels
 from scoring.enums import DefenseAnswer, Fault
@@ -38,8 +40,11 @@ class DefenseRunner(Protocol):
 
     device: str
 
-    def send(self, images: Pixels) -> None:
-        """Hand over uint8 images [N, S, S, 3], N the batch size; the caller leaves them as they are until answered."""
+    def send(self, images: NDArray[Any]) -> None:
+        """Hand over images [N, S, S, 3] of the pixels that it was opened with, N the batch size.
+
+        The caller leaves them as they are until answered.
+        """
 
     def receive(self) -> BatchAnswers:
         """Return the answers for the oldest batch not yet answered; RunnerFault when there are none to come."""
@@ -61,8 +66,9 @@ class Runner(Protocol):
         seed: int,
         attempt: str,
         cancelled: Callable[[], bool],
+        pixels: str = CONTEST_PIXELS,
     ) -> DefenseRunner:
-        """Start `defense` and return its session; RunnerFault when it does not start.
+        """Start `defense` and return its session; RunnerFault when it does not start, or does not take such `pixels`.
 
         `attempt` says in words what it is first started for. `cancelled` is asked now and then while the session waits
         for answers: True ends it with the fault of that name.
@@ -205,7 +211,7 @@ class ReferenceSession:
         self._model: Model | None = model
         self.device = model.device
 
-    def send(self, images: Pixels) -> None:
+    def send(self, images: NDArray[Any]) -> None:
         """Start a batch; any exception of the defense's code becomes a fault."""
         self._guarded(lambda model: model.send(images))
 
@@ -230,12 +236,24 @@ class ReferenceSession:
 class ReferenceRunner:
     """Runs the defenses shipped with this project. None of them draws at random, so the seed is not used."""
 
-    def open(self, defense: Defense, *, device: str, image_size: int, batch_size: int, **_: object) -> ReferenceSession:
-        """Load the reference defense that `defense` names.
+    def open(
+        self,
+        defense: Defense,
+        *,
+        device: str,
+        image_size: int,
+        batch_size: int,
+        pixels: str = CONTEST_PIXELS,
+        **_: object,
+    ) -> ReferenceSession:
+        """Load the reference defense that `defense` names. They take 8-bit pixels alone.
 
         A row whose digest is not what this installation ships is a platform fault: the answers would be recorded
         under the wrong digest. A newer worker may still have it.
         """
+        if pixels != CONTEST_PIXELS:
+            words = f"{defense.name} is shipped with this project and takes 8-bit pictures alone"
+            raise RunnerFault(Fault.PROTOCOL, words)
         declared = reference(defense.reference)
         if declared is None or declared.digest != defense.digest:
             raise RunnerFault(Fault.PLATFORM, f"{defense.name} {defense.digest} is not shipped with this worker")

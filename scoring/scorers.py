@@ -12,6 +12,7 @@ from django.conf import settings
 
 from common import clock
 from common.domain_clock import domain_now
+from common.errors import Conflict
 from defense_kit.container import connect
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.limits import DefenseLimits
@@ -89,6 +90,18 @@ def take_device(folder: Path, setting: str, runtime: str) -> "Runners | None":
         use_card(slot.number)
     runners = Runners(slot, runtime)
     runners.start_clean()
+    return runners
+
+
+def device_of_command() -> "Runners":
+    """Take a free device of this machine for a command; Conflict where a scorer has it."""
+    runners = take_device(settings.SCORER_DIR, settings.SCORING_DEVICE, settings.DEFENSE_RUNTIME)
+    if runners is None:
+        raise Conflict(
+            "A scorer has this machine's device: stop it first, or name another folder before the same command: "
+            "SCORER_DIR=var/command ./unanimous …",
+            "device_taken",
+        )
     return runners
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from defense_kit import container
 from defense_kit.conversation import ConversationDeadlines
 from defense_kit.faults import Fault, RunnerFault
+from defense_kit.frames import CONTEST_PIXELS
 from defense_kit.harness import Cancelled, DefenseSession, never_stopped, open_defense
 from defense_kit.limits import DefenseLimits
 from defense_kit.sealing import Sealing
@@ -105,6 +106,7 @@ class ContainerRunner:
         seed: int,
         attempt: str = "",
         cancelled: Cancelled = never_stopped,
+        pixels: str = CONTEST_PIXELS,
     ) -> DefenseSession:
         """Start `defense`; RunnerFault when its image cannot be had or it does not start.
 
@@ -126,6 +128,7 @@ class ContainerRunner:
             deadlines=self._patience.for_rows(batch_size),
             folder=self._folder,
             cancelled=cancelled,
+            pixels=pixels,
         )
         opened.device = f"{device}, {gpu or processor_name()}, container"
         return opened

@@ -16,6 +16,7 @@ from tarfile import TarFile, TarInfo
 from typing import Any
 
 from contest.demo.defense.predict import DemoDefense
+from defense_kit.frames import CONTEST_PIXELS
 from scoring.machine import processor_name
 from scoring.models import Defense
 from scoring.reference import AtOnce
@@ -110,13 +111,13 @@ class InProcessProgram(AtOnce):
 
     device = f"cpu, {processor_name()}, without a container"
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, scale: int = 1) -> None:
         super().__init__()
-        self._edges = DemoDefense(json.loads(program.weights))
+        self._edges, self._scale = DemoDefense(json.loads(program.weights)), scale
 
     def predict(self, images: Pixels) -> Any:
-        """Return labels int8 [N] and scores float32 [N, 2]."""
-        return self._edges.predict(images)
+        """Return labels int8 [N] and scores float32 [N, 2] for images whose values reach 255 over the scale."""
+        return self._edges.predict(images if self._scale == 1 else images * self._scale)
 
 
 class ProgramRunner:
@@ -125,9 +126,9 @@ class ProgramRunner:
     def __init__(self, program: Program) -> None:
         self._program = program
 
-    def open(self, defense: Defense, **_: object) -> ReferenceSession:
+    def open(self, defense: Defense, *, pixels: str = CONTEST_PIXELS, **_: object) -> ReferenceSession:
         """Return a session of the program."""
-        return ReferenceSession(InProcessProgram(self._program))
+        return ReferenceSession(InProcessProgram(self._program, 1 if pixels == CONTEST_PIXELS else 255))
 
 
 def tar_of(files: Mapping[str, bytes]) -> bytes:

@@ -9,14 +9,17 @@ from defense_kit.warmup import ATTACKS
 BATCH_SIZE, MOST_ROWS = 64, 256
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Declare what the command takes, beside the defense."""
+def add_arguments(command: argparse.ArgumentParser, *, of_contest: bool = False) -> None:
+    """Declare what the command takes, beside the defense. `of_contest`: the contest has pictures and a folder."""
     number = partial(_number, least=2, most=100_000)
     rows = partial(_number, least=1, most=MOST_ROWS)
-    command.add_argument("--pictures", type=Path, required=True, metavar="FOLDER", help="with folders bird, bicycle")
+    command.add_argument(
+        "--pictures", type=Path, required=not of_contest, metavar="FOLDER", help="with folders bird, bicycle"
+    )
     command.add_argument("--attacks", type=_attacks, default=ATTACKS, metavar="NAMES", help=f"of {','.join(ATTACKS)}")
     command.add_argument("--images", type=number, metavar="N", help="so many pictures, half of each class")
-    command.add_argument("--out", type=Path, default=Path("warmup"), metavar="DIR", help="(default: %(default)s)")
+    out = None if of_contest else Path("warmup")
+    command.add_argument("--out", type=Path, default=out, metavar="DIR", help="(default: warmup)")
     command.add_argument("--resume", action="store_true", help="go on with what is in DIR")
     command.add_argument("--batch-size", type=rows, default=BATCH_SIZE, help="rows of a batch (default: %(default)s)")
 

@@ -6,14 +6,17 @@ import json
 import signal
 import sqlite3
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 from defense_kit.conversation import ConversationDeadlines
 from defense_kit.faults import RunnerFault
+from defense_kit.frames import WARMUP_PIXELS
 from defense_kit.harness import Launch, open_defense
 from defense_kit.limits import HELLO_SECONDS, SECONDS_PER_PICTURE, START_SECONDS
-from defense_kit.warmup.measure import Measurement
+from defense_kit.warmup.measure import FloatSession, Measurement
 from defense_kit.warmup.moves import SIDE
 from defense_kit.warmup.page import page
 from defense_kit.warmup.pictures import LabelledPicture, UnusablePictures, read_pictures
@@ -32,8 +35,8 @@ def run(asked: argparse.Namespace, launch: Launch, digest_of_defense: Callable[[
     ends_otherwise = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         pictures = read_pictures(asked.pictures, asked.images)
-        asked.out.mkdir(parents=True, exist_ok=True)
-        return _measured(asked, launch, digest_of_defense(), pictures)
+        measure(asked, _opened(launch, asked.batch_size), pictures, digest_of_defense())
+        return MEASURED
     except (UnusablePictures, UnusableResults, OSError, sqlite3.Error) as error:
         print(f"python -m defense_kit warmup: {error}", file=sys.stderr)
         return WRONG_USE
@@ -47,23 +50,36 @@ def run(asked: argparse.Namespace, launch: Launch, digest_of_defense: Callable[[
         signal.signal(signal.SIGTERM, ends_otherwise)
 
 
-def _measured(asked: argparse.Namespace, launch: Launch, digest: str, pictures: Sequence[LabelledPicture]) -> int:
-    batch = int(asked.batch_size)
-    deadlines = ConversationDeadlines(float(START_SECONDS), float(HELLO_SECONDS), float(batch * SECONDS_PER_PICTURE))
-    with (
-        open_results(asked.out / RESULTS, digest, resume=asked.resume) as results,
-        open_defense(
-            launch, image_size=SIDE, batch_size=batch, seed=0, deadlines=deadlines, pixels="float32"
-        ) as session,
-    ):
-        measurement = Measurement(session, pictures, results, batch=batch, folder=asked.out)
-        measured = measurement.run(asked.attacks, defense=session.name, digest=digest)
+def measure(
+    asked: argparse.Namespace,
+    opened: AbstractContextManager[tuple[str, FloatSession]],
+    pictures: Sequence[LabelledPicture],
+    digest: str,
+) -> dict[str, Any]:
+    """Measure a defense, write everything into `asked.out`, and return the report.
+
+    `opened` starts the defense and gives its name and the session; `digest` is what its results are kept under.
+    UnusableResults where the folder has results that nobody asked to go on with: then nothing is started.
+    """
+    asked.out.mkdir(parents=True, exist_ok=True)
+    with open_results(asked.out / RESULTS, digest, resume=asked.resume) as results, opened as (name, session):
+        measurement = Measurement(session, pictures, results, batch=asked.batch_size, folder=asked.out)
+        measured = measurement.run(asked.attacks, defense=name, digest=digest)
     found = report(pictures, measured)
     (asked.out / REPORT).write_text(json.dumps(found, indent=1, allow_nan=False) + "\n")
     (asked.out / PAGE).write_text(page(found, pictures, asked.out))
     print(table(found))
     print(f"Written: {asked.out / REPORT} and {asked.out / PAGE}")
-    return MEASURED
+    return found
+
+
+@contextmanager
+def _opened(launch: Launch, batch: int) -> Iterator[tuple[str, FloatSession]]:
+    deadlines = ConversationDeadlines(float(START_SECONDS), float(HELLO_SECONDS), float(batch * SECONDS_PER_PICTURE))
+    with open_defense(
+        launch, image_size=SIDE, batch_size=batch, seed=0, deadlines=deadlines, pixels=WARMUP_PIXELS
+    ) as session:
+        yield session.name, session
 
 
 def digest_of(program: Path, *, whole_folder: bool, without: Sequence[Path]) -> str:

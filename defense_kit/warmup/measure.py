@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
 from defense_kit.frames import CLASSES
-from defense_kit.harness import DefenseSession
+from defense_kit.protocol import BatchAnswers
 from defense_kit.warmup.attacks import Attack, AttackResult, Rows, Scores, as_floats, clean
 from defense_kit.warmup.boundary import boundary
 from defense_kit.warmup.changes import distance, start_of, write_png
@@ -30,10 +31,20 @@ _ROWS_AT_ONCE = {"clean": 1, "spatial_grid": 31, "corruptions": 17, "spsa": 64, 
 _NO_PICTURE = np.zeros((0, 0, 3), np.float32)  # in place of one that is not needed any longer
 
 
+class FloatSession(Protocol):
+    """A defense that was opened for float32 pictures."""
+
+    def send(self, images: Rows) -> None:
+        """Begin a whole batch."""
+
+    def receive(self) -> BatchAnswers:
+        """Return the answers to the oldest batch."""
+
+
 class AskedSession:
     """An open defense as the scheduler asks it; `on_sent` is called with each batch."""
 
-    def __init__(self, session: DefenseSession) -> None:
+    def __init__(self, session: FloatSession) -> None:
         self._session = session
         self.on_sent: Callable[[], None] = lambda: None
 
@@ -52,7 +63,7 @@ class Measurement:
 
     def __init__(
         self,
-        session: DefenseSession,
+        session: FloatSession,
         pictures: Sequence[LabelledPicture],
         results: Results,
         *,

@@ -43,14 +43,21 @@ def read_pictures(folder: Path, most: int | None = None) -> list[LabelledPicture
     Each is a square photograph of 224 pixels at least, shrunk to 224. With `most`, so many with the smallest SHA-256,
     half of each class. UnusablePictures for a folder without either class, or a file that is no such picture.
     """
-    of_class = {name: sorted(_read(folder, name), key=lambda each: each.picture.sha256) for name in CLASSES}
-    missing = [name for name, found in of_class.items() if not found]
-    if missing:
+    found = [each for name in CLASSES for each in _read(folder, name)]
+    if missing := [name for name in CLASSES if all(each.of_class != name for each in found)]:
         raise UnusablePictures(f"{folder} needs PNG or JPEG files in bird and in bicycle: none is in {missing[0]}")
-    _refuse_repeated([each for found in of_class.values() for each in found])
-    if most is not None:
-        of_class = {name: found[: max(1, (most + at) // 2)] for at, (name, found) in enumerate(of_class.items())}
-    return sorted((each for found in of_class.values() for each in found), key=lambda each: each.picture.sha256)
+    _refuse_repeated(found)
+    return in_order(found, most)
+
+
+def in_order(pictures: Sequence[LabelledPicture], most: int | None = None) -> list[LabelledPicture]:
+    """Return pictures ascending by SHA-256; with `most`, so many of them, half of each class."""
+    ordered = sorted(pictures, key=lambda each: each.picture.sha256)
+    if most is None:
+        return ordered
+    of_class = {name: [each for each in ordered if each.of_class == name] for name in CLASSES}
+    few = {each.name for at, found in enumerate(of_class.values()) for each in found[: max(1, (most + at) // 2)]}
+    return [each for each in ordered if each.name in few]
 
 
 def _refuse_repeated(pictures: Sequence[LabelledPicture]) -> None:

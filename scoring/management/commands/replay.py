@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from common.commands import ContestCommand
@@ -11,7 +10,7 @@ from defense_kit.faults import WORDS, RunnerFault
 from scoring.arrays import WrongPicture
 from scoring.models import Prediction
 from scoring.replay import Replay, replay
-from scoring.scorers import take_device
+from scoring.scorers import device_of_command
 
 _ANSWERS = {-1: "abstain", 0: "bicycle", 1: "bird"}
 
@@ -47,12 +46,7 @@ def _prediction(defense: str, image: str, number: int) -> Prediction:
 
 
 def _asked_again(prediction: Prediction) -> Replay:
-    runners = take_device(settings.SCORER_DIR, settings.SCORING_DEVICE, settings.DEFENSE_RUNTIME)
-    if runners is None:
-        raise CommandError(
-            "A scorer has this machine's device: stop it first, or name another folder: "
-            "SCORER_DIR=var/replay ./unanimous replay …"
-        )
+    runners = device_of_command()
     try:
         return replay(prediction, find_runner=runners, device=runners.device)
     except RunnerFault as fault:

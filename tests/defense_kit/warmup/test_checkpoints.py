@@ -58,7 +58,8 @@ def measured(path: Path, batches: int | None = None) -> None:
     """Measure, or be killed."""
     session: Any = Session(batches)
     with open_results(path, "d", resume=True) as results:
-        measure.Measurement(session, PICTURES, results, batch=16).run(("spsa", "boundary"), defense="d", digest="d")
+        measurement = measure.Measurement(session, PICTURES, results, batch=16, folder=path.parent)
+        measurement.run(("spsa", "boundary"), defense="d", digest="d")
 
 
 def killed(path: Path, batches: int) -> bool:

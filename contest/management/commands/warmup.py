@@ -1,0 +1,86 @@
+"""`warmup DEFENSE`: measures a defense against the fixed attacks, and records what they found (R40)."""
+
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
+
+from common.audit.origin import RecordedCommand
+from common.domain_clock import domain_now
+from common.errors import DomainError
+from contest.defenses.warmups import warmup_record
+from defense_kit.faults import WORDS, RunnerFault
+from defense_kit.warmup.arguments import add_arguments
+from scoring.models import Defense
+from scoring.runner import DefenseRunner
+from scoring.scorers import device_of_command
+
+
+class Command(RecordedCommand):
+    """Exit status 0: measured, and recorded where all attacks ran; 1: a fault of the defense, or nothing to go on with;
+    130: stopped with Ctrl-C, and what is done is kept."""
+
+    help = (
+        "Measure a defense against the fixed attacks of the warm-up, sealed as in the contest, and record the result: "
+        "it is public when the defense is. The pictures are those of the organizers' dataset whose week is released, "
+        "or those of a folder."
+    )
+    example = "./unanimous warmup D-BDGJQ --images 250 --resume"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Name the defense, and take what the kit's command takes."""
+        parser.add_argument("defense", help="the defense's ID, D-...")
+        add_arguments(parser, of_contest=True)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Measure, write the report, record it."""
+        from contest.defenses.warmup_pictures import contest_pictures
+        from defense_kit.warmup.command import measure
+        from defense_kit.warmup.pictures import UnusablePictures, read_pictures
+        from defense_kit.warmup.results import UnusableResults
+
+        asked = Namespace(**options)
+        defense = Defense.objects.filter(public_id=asked.defense).first()
+        if defense is None:
+            raise CommandError(f"There is no defense {asked.defense}: its page shows the ID.")
+        asked.out = asked.out or settings.DATA_DIR / "warmup" / defense.public_id
+        try:
+            pictures = read_pictures(asked.pictures, asked.images) if asked.pictures else contest_pictures(asked.images)
+            report = measure(asked, _opened(defense, asked.batch_size), pictures, defense.digest)
+        except (UnusablePictures, UnusableResults) as error:
+            raise CommandError(str(error)) from error
+        except RunnerFault as fault:
+            raise CommandError(f"{WORDS[fault.fault].meaning} {fault.text}\n{fault.log}".strip()) from fault
+        try:
+            warmup_record(defense, report, now=domain_now())
+        except DomainError as error:
+            self.stdout.write(error.message)
+        else:
+            self.stdout.write(f"Recorded for {defense.public_id}.")
+
+
+@contextmanager
+def _opened(defense: Defense, batch: int) -> Iterator[tuple[str, DefenseRunner]]:
+    """Open the defense on this machine's device."""
+    from defense_kit.frames import WARMUP_PIXELS
+    from defense_kit.harness import never_stopped
+    from defense_kit.warmup.moves import SIDE
+
+    runners = device_of_command()
+    session = runners(defense).open(
+        defense,
+        device=runners.device,
+        image_size=SIDE,
+        batch_size=batch,
+        seed=0,
+        attempt="warm-up",
+        cancelled=never_stopped,
+        pixels=WARMUP_PIXELS,
+    )
+    try:
+        yield defense.name, session
+    finally:
+        session.close()
