@@ -45,7 +45,7 @@ def wire_image(folder: Path) -> Image:
 
 def network_image(name: str, folder: Path) -> Image:
     """Return the image of a defense that asks the network of this name."""
-    files = {"opt/network.py": networks.source(name).encode(), "opt/weights.pt": _state(name, folder)}
+    files = {"opt/network.py": networks.source(name).encode(), "opt/weights.pt": torch_weights(name, folder)}
     layers = [python_layer(), numpy_layer(), torch_layer(), _program(folder, _TORCH, files)]
     return Image(layers, [PYTHON, "/opt/run.py"])
 
@@ -55,7 +55,7 @@ def _program(folder: Path, program: str, files: dict[str, bytes]) -> Layer:
     return files_layer(folder, kit | files | {"opt/run.py": program.encode()})
 
 
-def _state(name: str, folder: Path) -> bytes:
+def torch_weights(name: str, folder: Path) -> bytes:
     """Return the same weights as torch keeps them."""
     from safetensors.torch import load_file
 
