@@ -14,10 +14,11 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import label_page, labeling_loop, last_minute, machine, release, rules, scoring, verify, what_if
+from bench import label_page, labeling_loop, last_minute, machine, release, rules, scoring, verify, warmup, what_if
 from bench.labeling_loop import Crowd
 from bench.outcome import Report, Section, record
 from bench.servers import Cluster, cluster
+from bench.warmup_runs import QUICK as WARMUP_QUICK
 
 HERE = Path(__file__).resolve().parent
 LARGE = (100_000, 1_000_000)
@@ -39,11 +40,18 @@ def benchmarks(*, large: bool, quick: bool) -> list[Callable[[Cluster], Section]
             partial(what_if.run, pictures=60, rounds=1),
             partial(last_minute.run, plan=last_minute.QUICK),
             *(partial(each, plan=scoring.QUICK) for each in scoring.BENCHMARKS),
+            *(partial(each, plan=WARMUP_QUICK) for each in warmup.BENCHMARKS),
         ]
     usual = labeling_loop.LoopPlan()
     loop = replace(usual, sizes=(*usual.sizes, *LARGE)) if large else usual
-    others = [release.run, verify.run, what_if.run, label_page.run, last_minute.run, *scoring.BENCHMARKS]
-    return [lambda _: rules.run(), partial(labeling_loop.run, plan=loop), *others]
+    others = [release.run, verify.run, what_if.run, label_page.run, last_minute.run]
+    return [
+        lambda _: rules.run(),
+        partial(labeling_loop.run, plan=loop),
+        *others,
+        *scoring.BENCHMARKS,
+        *warmup.BENCHMARKS,
+    ]
 
 
 def facts(servers: Cluster) -> dict[str, str]:

@@ -120,8 +120,9 @@ def main(name: str, given: str, found: str) -> None:
     result = task.pictures
     with suppress(Enough):
         result = ATTACKS[name](task)
-    values = {"seconds": record.seconds, "rows": record.rows, "events": np.array(record.events).reshape(-1, 4)}
-    np.savez(found, pictures=result.permute(0, 2, 3, 1).numpy(), **values)
+    events = np.array(record.events).reshape(-1, 4)
+    rows = result.permute(0, 2, 3, 1).numpy()
+    np.savez(found, pictures=rows, seconds=np.array(record.seconds), rows=np.array(record.rows), events=events)
 
 
 if __name__ == "__main__":

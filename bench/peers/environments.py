@@ -43,12 +43,13 @@ def python_of(peer: str, folder: Path) -> Path:
     return python
 
 
-def run_peer(python: Path, arguments: list[str]) -> None:
-    """Run a module of `bench.peers` in a peer's environment."""
-    _run([str(python), "-m", *arguments])
+def run_peer(python: Path, arguments: list[str]) -> str:
+    """Run a module of `bench.peers` in a peer's environment; return what it prints."""
+    return _run([str(python), "-m", *arguments])
 
 
-def _run(command: list[str]) -> None:
+def _run(command: list[str]) -> str:
     done = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
     if done.returncode:
         raise NoPeer((done.stderr or done.stdout).strip()[-600:])
+    return done.stdout

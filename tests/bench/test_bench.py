@@ -5,10 +5,12 @@ import mmap
 import os
 import subprocess
 import sys
+from math import inf
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bench import label_page, machine, run, scoring
@@ -18,6 +20,9 @@ from bench.label_hand import Traffic, _pairs
 from bench.networks import CNN, RESNET50, Bare, build, source, weights
 from bench.outcome import Figure, Report, Section, median_ratio, percentiles, record, record_sections
 from bench.servers import Cluster
+from bench.warmup_peers import nearest, seconds_to, success
+from bench.warmup_runs import QUICK, chosen, moved, starts
+from defense_kit.warmup.attacks import as_floats
 from labeling.answers import read_form
 from policy.enums import OutlineGate
 from scoring.inference import load_torch
@@ -108,8 +113,9 @@ def test_all_of_them_run_at_tiny_size_and_the_audits_find_nothing(tmp_path: Path
         *("The rules", "The labeling loop", "The weekly release", "The verifier"),
         *("What if", "Last minute of a week"),
         *("Scoring", "The wire alone", "Cost per picture", "Killed scorers"),
+        *("Warm-up", "Warm-up against peers"),
     ]
-    assert all(each.met for each in sections[-1].figures), "the same answers, killed or not"
+    assert all(each.met for each in sections[9].figures), "the same answers, killed or not"
     assert all(each.met for each in sections[5].figures), sections[5]
     loop = sections[1].data
     assert {"one tab", "two tabs", "sent twice", "two tabs, sent twice"} <= set(loop["audits"])
@@ -212,6 +218,27 @@ def test_the_wire_into_a_container(containers: Any, engine_address: str, monkeyp
     assert [each.what for each in section.figures] == ["pictures/s in batches of 16"]
     left = {image.id for image in containers.images.list(all=True)}
     assert (containers.containers.list(all=True), left) == ([], before), "the image is taken away again"
+
+
+# Picture, queries of that picture, seconds, L2.
+EVENTS = np.array([[0, 1, 1, 9], [1, 1, 2, 8], [0, 2, 3, 4], [1, 2, 4, 5], [1, 3, 5, 3]], float)
+
+
+@pytest.mark.parametrize(("queries", "far"), [(0, [inf, inf]), (1, [9, 8]), (2, [4, 5]), (9, [4, 3])])
+def test_the_nearest_wrong_pictures_after_some_queries(queries: int, far: list[float]) -> None:
+    assert nearest(EVENTS, 2, column=1, most=queries).tolist() == far
+
+
+@pytest.mark.parametrize(("far", "seconds"), [(8.5, 2), (6, 3), (4.5, 4), (3.5, 5), (3, inf)])
+def test_when_half_of_the_pictures_were_so_near(far: float, seconds: float) -> None:
+    assert seconds_to(EVENTS, 2, far) == seconds
+
+
+def test_a_picture_beyond_the_bound_counts_as_no_success() -> None:
+    of = chosen(QUICK)
+    originals, bird = moved("spsa", of), as_floats(starts()[0].pixels)
+    assert [success(of, originals, found) for found in (originals, np.stack([bird, bird]))] == [0, 0]
+    assert success(of, np.stack([bird, bird]), np.stack([bird, bird])) == 100, "wrong, and nothing was added"
 
 
 def test_without_an_engine_it_says_so_and_requires_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

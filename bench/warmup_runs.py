@@ -1,0 +1,154 @@
+"""The pictures that the warm-up is measured on, and our attacks on them."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from bench.networks import CNN, RESNET50
+from bench.warmup_defense import opened
+from defense_kit.warmup import boundary as boundary_module
+from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Rows, as_floats
+from defense_kit.warmup.boundary import BoundaryState, boundary, distance
+from defense_kit.warmup.measure import AskedSession
+from defense_kit.warmup.pictures import attacked_picture
+from defense_kit.warmup.scheduler import RowCounts, Scheduler
+from defense_kit.warmup.spsa import first_move
+from defense_kit.warmup.streams import Streams
+from labeling.enums import Label
+from scoring.reference.drawing import draw
+
+_PHOTOGRAPH = 299  # pixels of a drawn photograph's side
+_STARTS = 4
+Begin = Callable[[AttackedPicture], Attack]
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """What is timed: an attack on a network, with so many rows a batch; the bare pass takes so many `batches`."""
+
+    network: str
+    attack: str
+    rows: int
+    batches: int
+
+
+@dataclass(frozen=True, slots=True)
+class WarmupPlan:
+    """How much of everything: pictures, steps, and how many times longer than ours a peer may take."""
+
+    rounds: int = 3
+    speeds: Sequence[Speed] = (
+        *(Speed(CNN, attack, 64, 20) for attack in ("spatial_grid", "spsa", "boundary")),
+        *(Speed(RESNET50, attack, 16, 2) for attack in ("spsa", "boundary")),
+    )
+    steps: int = 2
+    pictures: int = 6
+    drawn: int = 60
+    peer_boundary_steps: int = 150
+    spsa_steps: int = 60
+    grid_pictures: int = 2
+    art_pictures: int = 2
+    patience: float = 10.0
+
+
+QUICK = WarmupPlan(1, (Speed(CNN, "spsa", 16, 1),), 1, 2, 8, 2, 2, 1, 1, 2.0)
+
+
+def drawn_picture(label: Label, number: int) -> AttackedPicture:
+    """Return the same drawing for the same number."""
+    pixels = draw(label, np.random.default_rng([number, label is Label.BIRD]), _PHOTOGRAPH)
+    return attacked_picture(Image.fromarray(pixels), is_bird=label is Label.BIRD)
+
+
+@cache
+def _network() -> Any:
+    import torch
+
+    from bench.peers.network import recorded
+
+    network = recorded(torch)
+    return lambda rows: network(torch.from_numpy(rows).permute(0, 3, 1, 2)).numpy()
+
+
+def margins_of(of: Sequence[AttackedPicture], rows: Rows) -> NDArray[np.float64]:
+    """Return the margin of each picture's row, as this program sees it, whoever made the row."""
+    return np.concatenate([each.margins(scores[np.newaxis]) for each, scores in zip(of, _network()(rows), strict=True)])
+
+
+def moved(attack: str, pictures: Sequence[AttackedPicture]) -> Rows:
+    """Return the moved pictures that an attack begins from."""
+    return np.stack([first_move(each, Streams(attack, each.sha256)) for each in pictures])
+
+
+def chosen(plan: WarmupPlan) -> list[AttackedPicture]:
+    """Return drawn bicycles that are right also when they are moved, those with the smallest margins: the network calls
+    most birds in a black border bicycles."""
+    drawn = [drawn_picture(Label.BICYCLE, number) for number in range(plan.drawn)]
+    margins = np.maximum(*(margins_of(drawn, moved(attack, drawn)) for attack in ("spsa", "boundary")))
+    nearest = [number for number in np.argsort(-margins) if margins[number] < 0]
+    return [drawn[number] for number in nearest[: plan.pictures]]
+
+
+def starts() -> list[AttackedPicture]:
+    """Return drawn birds that the network calls birds."""
+    drawn = [drawn_picture(Label.BIRD, number) for number in range(5 * _STARTS)]
+    margins = margins_of(drawn, np.stack([as_floats(each.pixels) for each in drawn]))
+    return [each for each, margin in zip(drawn, margins, strict=True) if margin < 0][:_STARTS]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What an attack came to on all pictures. An event is (picture, queries of it, seconds, L2) of a nearer one."""
+
+    pictures: Rows
+    seconds: float
+    queries: Sequence[int]
+    events: NDArray[np.float64]
+
+
+def run_attack(
+    place: Path, of: Sequence[AttackedPicture], begin: Begin, batch: int, running: int
+) -> tuple[Ran, RowCounts]:
+    """Run an attack on pictures against the defense in `place`; its start is not counted."""
+    with opened(place, batch) as session:
+        defense = AskedSession(session)
+        defense.send(np.zeros((batch, *as_floats(of[0].pixels).shape), np.float32))
+        defense.receive()
+        scheduler, began = Scheduler[int](defense, batch=batch, most_running=running), time.perf_counter()
+        found = dict(scheduler.run((number, begin(each)) for number, each in enumerate(of)))
+        seconds = time.perf_counter() - began
+    results: list[AttackResult] = [found[number] for number in range(len(of))]
+    queries = [each.queries for each in results]
+    return Ran(np.stack([each.picture for each in results]), seconds, queries, np.empty((0, 4))), scheduler.counts
+
+
+def boundary_ran(place: Path, of: Sequence[AttackedPicture], plan: WarmupPlan) -> Ran:
+    """Run the boundary attack for some steps, two batches on their way with half of the pictures each."""
+    events, began = list[tuple[float, float, float, float]](), time.perf_counter()
+    others = [each.pixels for each in starts()]
+    goals = moved("boundary", of)
+    numbers = {each.sha256: number for number, each in enumerate(of)}
+
+    def begin(each: AttackedPicture) -> Attack:
+        number = numbers[each.sha256]
+
+        def keep(state: BoundaryState) -> None:
+            far = distance(goals[number], state.at)
+            events.append((number, state.queries, time.perf_counter() - began, far))
+
+        return boundary(each, others, keep=keep)
+
+    with patch.object(boundary_module, "STEPS", plan.peer_boundary_steps):
+        ran, _ = run_attack(place, of, begin, max(1, len(of) // 2), len(of))
+    late = time.perf_counter() - began - ran.seconds  # the defense's start
+    found = np.array(events)
+    found[:, 2] -= late
+    return Ran(ran.pictures, ran.seconds, ran.queries, found)
