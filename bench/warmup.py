@@ -35,7 +35,7 @@ def throughput(_: Cluster, plan: WarmupPlan | None = None) -> Section:
     plan = plan or WarmupPlan()
     rows, figures, data = [], [], dict[str, Any]()
     with tempfile.TemporaryDirectory(prefix="unanimous-bench-") as folder:
-        places = {each.network: written(each.network, Path(folder)) for each in dict.fromkeys(plan.speeds)}
+        places = {name: written(name, Path(folder)) for name in {each.network for each in plan.speeds}}
         for each in plan.speeds:
             alone, asked = _speeds(places[each.network], each, plan)
             ratio, what = median_ratio(asked, alone), f"{each.network}, {each.attack}"
@@ -43,7 +43,7 @@ def throughput(_: Cluster, plan: WarmupPlan | None = None) -> Section:
             rows.append([each.network, each.attack, each.rows, median(alone), median(asked), ratio])
             figures.append(Figure.at_least(f"queries/s, {what}", ratio, OF_BARE, floor="bare forward"))
     how = (
-        f"Queries a second of an attack, from its pictures to its results through a defense in a process of its own, "
+        "Queries a second of an attack, from its pictures to its results through a defense in a process of its own, "
         "over the rows a second of the network alone in a process with nothing else. "
         f"Medians of {plan.rounds} turns. Both have {os.cpu_count()} cores: what makes the queries and what answers "
         f"them share them. Measured at {commit()}."

@@ -47,7 +47,7 @@ class WarmupPlan:
     rounds: int = 3
     speeds: Sequence[Speed] = (
         *(Speed(CNN, attack, 64, 20) for attack in ("spatial_grid", "spsa", "boundary")),
-        *(Speed(RESNET50, attack, 16, 2) for attack in ("spsa", "boundary")),
+        Speed(RESNET50, "spsa", 16, 2),
     )
     steps: int = 2
     pictures: int = 6
