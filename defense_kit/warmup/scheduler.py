@@ -27,7 +27,7 @@ class AskedDefense(Protocol):
     """A defense that answers float32 batches in order; MOST_SENT at most are under way."""
 
     def send(self, rows: Rows) -> None:
-        """Begin a whole batch; the rows are overwritten after it returns."""
+        """Begin a whole batch; the rows stay as they are until it is answered."""
 
     def receive(self) -> Scores:
         """Return the scores of the oldest batch that was begun."""
@@ -79,7 +79,7 @@ class Scheduler(Generic[Key]):
         self._waiting: deque[_Running[Key]] = deque()  # with rows that were not sent
         self._under_way: deque[list[tuple[_Running[Key], int]]] = deque()  # of each batch: whose, and how many rows
         self._running = 0
-        self._rows: Rows | None = None  # of the batch being sent
+        self._batches = deque[Rows]()  # MOST_SENT arrays, used in turn: the first one is free
         self.counts = RowCounts()
 
     def run(self, attacks: Iterable[tuple[Key, Attack]]) -> Iterator[tuple[Key, AttackResult]]:
@@ -113,23 +113,26 @@ class Scheduler(Generic[Key]):
 
     def _send(self) -> None:
         """Send the rows that wait longest, the rest of the batch zeros."""
-        if self._rows is None:
-            self._rows = np.empty((self._batch, *self._waiting[0].rows.shape[1:]), np.float32)
+        if not self._batches:
+            shape = (self._batch, *self._waiting[0].rows.shape[1:])
+            self._batches.extend(np.empty(shape, np.float32) for _ in range(MOST_SENT))
+        rows = self._batches[0]
+        self._batches.rotate()
         filled, shares = 0, list[tuple[_Running[Key], int]]()
         while self._waiting and filled < self._batch:
             first = self._waiting[0]
             taken = min(len(first.rows) - first.sent, self._batch - filled)
-            self._rows[filled : filled + taken] = first.rows[first.sent : first.sent + taken]
+            rows[filled : filled + taken] = first.rows[first.sent : first.sent + taken]
             first.sent += taken
             filled += taken
             shares.append((first, taken))
             if first.sent == len(first.rows):
                 self._waiting.popleft()
-        self._rows[filled:] = 0
+        rows[filled:] = 0
         self._under_way.append(shares)
         self.counts.asked += filled
         self.counts.sent += self._batch
-        self._defense.send(self._rows)
+        self._defense.send(rows)
 
     def _receive(self) -> list[_Running[Key]]:
         """Hand out the answers of the oldest batch; return the attacks that have all of theirs."""
