@@ -231,6 +231,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "defense_kit/warmup/results.py:_unpacked",
         "defense_kit/warmup/states.py:packed",
         "defense_kit/warmup/states.py:unpacked",
+        "defense_kit/warmup/worst_pictures.py:_card",
         "labeling/my_work/check.py:main",
         "labeling/my_work/signing.py:_read",
         "labeling/my_work/signing.py:_unpadded",

@@ -9,10 +9,8 @@ from django.db import transaction
 from common.audit.trail import audit
 from common.errors import InvalidInput
 from contest.defenses.models import WarmupMeasurement
-from defense_kit.warmup import ATTACKS
+from defense_kit.warmup import ATTACKS, DEFAULT
 from scoring.models import Defense
-
-DEFAULT_MODE = "default"
 
 
 @transaction.atomic
@@ -25,7 +23,7 @@ def warmup_record(defense: Defense, report: Mapping[str, Any], *, now: datetime)
         raise InvalidInput(f"The report is of {report['digest']}, and the defense is {defense.digest}.", "wrong_digest")
     if missing := [name for name in ATTACKS if name not in report["attacks"]]:
         raise InvalidInput(f"Not recorded: only a run of all attacks is, and {missing[0]} is missing.", "incomplete")
-    if report["mode"] != DEFAULT_MODE:
+    if report["mode"] != DEFAULT:
         raise InvalidInput(
             f"Not recorded: a run in the mode {report['mode']} cannot be compared with others.", "other_mode"
         )

@@ -11,19 +11,12 @@ from common.times import distance
 from contest.core import scoring_words
 from contest.defenses.eligibility import CONDITIONS
 from defense_kit.examine import ROUNDS
+from defense_kit.warmup import ATTACK_NAMES
 from scoring.enums import DefenseAnswer, Likeness
 from scoring.models import CopyFlag, Defense
 from scoring.trials.enums import EligibilityCondition
 
 register = template.Library()
-
-_ATTACKS = {
-    "clean": "None: the picture itself",
-    "spatial_grid": "Rotations and shifts",
-    "corruptions": "Common corruptions",
-    "spsa": "SPSA",
-    "boundary": "Boundary attack",
-}
 
 
 @register.filter
@@ -59,7 +52,7 @@ def exact_percent(share: float) -> str:
 @register.filter
 def attack_words(name: str) -> str:
     """Return a fixed attack of the warm-up in words (R40)."""
-    return _ATTACKS.get(name, name)
+    return ATTACK_NAMES.get(name, name)
 
 
 @register.filter

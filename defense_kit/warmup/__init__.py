@@ -4,4 +4,14 @@ Needs Python 3.11 and the packages of the extra `warmup`; a defense itself needs
 """
 
 ATTACKS = ("clean", "spatial_grid", "corruptions", "spsa", "boundary")
+ATTACK_NAMES = {
+    "clean": "Clean pictures",
+    "corruptions": "Common corruptions",
+    "spatial_grid": "Rotations and translations",
+    "spsa": "SPSA",
+    "boundary": "Boundary attack",
+}
 VERSION = "1"  # of the attacks: the same figures can be compared, others cannot
+DEFAULT, QUICK = "default", "quick"  # the modes of a run
+QUICK_PICTURES = 20
+QUICK_STEPS = {"spsa": 20, "boundary": 250}  # at most; a run of the default mode has those of the attacks

@@ -4,7 +4,7 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from defense_kit.warmup import ATTACKS
+from defense_kit.warmup import ATTACKS, DEFAULT, QUICK, QUICK_PICTURES
 
 BATCH_SIZE, MOST_ROWS = 64, 256
 
@@ -20,6 +20,9 @@ def add_arguments(command: argparse.ArgumentParser, *, of_contest: bool = False)
     command.add_argument("--images", type=number, metavar="N", help="so many pictures, half of each class")
     out = None if of_contest else Path("warmup")
     command.add_argument("--out", type=Path, default=out, metavar="DIR", help="(default: warmup)")
+    command.add_argument(
+        "--quick", action="store_true", help=f"{QUICK_PICTURES} pictures and few steps: not comparable with other runs"
+    )
     command.add_argument("--resume", action="store_true", help="go on with what is in DIR")
     command.add_argument("--batch-size", type=rows, default=BATCH_SIZE, help="rows of a batch (default: %(default)s)")
 
@@ -35,3 +38,14 @@ def _number(text: str, *, least: int, most: int) -> int:
     if not text.isdecimal() or not least <= int(text) <= most:
         raise argparse.ArgumentTypeError(f"expected a number from {least} to {most:,}")
     return int(text)
+
+
+def mode_of(asked: argparse.Namespace) -> str:
+    """Return the mode of the run."""
+    return QUICK if asked.quick else DEFAULT
+
+
+def most_pictures(asked: argparse.Namespace) -> int | None:
+    """Return how many pictures are taken at most; None for all."""
+    most: int | None = asked.images
+    return QUICK_PICTURES if most is None and asked.quick else most

@@ -51,17 +51,22 @@ Kept = Callable[[BoundaryState], None]
 
 
 def boundary(
-    of: AttackedPicture, others: Sequence[Bytes], state: BoundaryState | None = None, keep: Kept | None = None
+    of: AttackedPicture,
+    others: Sequence[Bytes],
+    state: BoundaryState | None = None,
+    keep: Kept | None = None,
+    steps: int | None = None,
 ) -> Attack:
     """Attack a picture; `others` are the clean pictures of the other class, uint8 [224, 224, 3], ascending by SHA-256.
 
+    `keep` is called with the state after each step; there are STEPS at most where `steps` does not say how many.
     Returns a picture within GOAL of the moved one: where the walk ends farther away, the point at that distance on
     the way, which mostly is not wrong.
     """
     streams = Streams("boundary", of.sha256)
     order = streams.draws(Purpose.BOUNDARY_STARTS).permutation(len(others))[:MOST_STARTS]
     starts = (as_floats(others[number]) for number in order)
-    result = yield from approach(of, first_move(of, streams), starts, streams, state, keep)
+    result = yield from approach(of, first_move(of, streams), starts, streams, state, keep, steps)
     return result
 
 
@@ -72,13 +77,14 @@ def approach(
     streams: Streams,
     state: BoundaryState | None = None,
     keep: Kept | None = None,
+    steps: int | None = None,
 ) -> Attack:
     """Walk from the first wrong one of `starts` to a picture of any size, as `boundary` says."""
     begun: BoundaryState | AttackResult = state if state is not None else (yield from _begun(of, goal, starts))
     if isinstance(begun, AttackResult):
         return begun
     state, way = begun, way_to(goal, begun.at)
-    while not _is_over(state, way):
+    while not _is_over(state, way, STEPS if steps is None else steps):
         before = state.at
         state = yield from _step(of, way, streams, state)
         if state.at is not before:
@@ -167,8 +173,8 @@ def _is_wrong(of: AttackedPicture, scores: Scores) -> bool:
     return bool(of.margins(scores[np.newaxis])[0] >= 0)  # -inf where it is not finite
 
 
-def _is_over(state: BoundaryState, way: Way) -> bool:
-    return state.step >= STEPS or state.towards < _LEAST_STEP or way.length <= GOAL
+def _is_over(state: BoundaryState, way: Way, steps: int) -> bool:
+    return state.step >= steps or state.towards < _LEAST_STEP or way.length <= GOAL
 
 
 def _step(

@@ -16,6 +16,7 @@ from defense_kit.faults import RunnerFault
 from defense_kit.frames import WARMUP_PIXELS
 from defense_kit.harness import Launch, open_defense
 from defense_kit.limits import HELLO_SECONDS, SECONDS_PER_PICTURE, START_SECONDS
+from defense_kit.warmup.arguments import mode_of, most_pictures
 from defense_kit.warmup.measure import FloatSession, Measurement
 from defense_kit.warmup.moves import SIDE
 from defense_kit.warmup.page import page
@@ -28,13 +29,9 @@ MEASURED, FAULT, WRONG_USE, STOPPED = 0, 1, 2, 130
 
 
 def run(asked: argparse.Namespace, launch: Launch, digest_of_defense: Callable[[], str]) -> int:
-    """Measure a defense, write the report into `asked.out`, and return the exit status.
-
-    A run that gets SIGTERM ends as one that gets Ctrl-C does: it keeps how far each attack is.
-    """
-    ends_otherwise = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Measure a defense, write the report into `asked.out`, and return the exit status."""
     try:
-        pictures = read_pictures(asked.pictures, asked.images)
+        pictures = read_pictures(asked.pictures, most_pictures(asked))
         measure(asked, _opened(launch, asked.batch_size), pictures, digest_of_defense())
         return MEASURED
     except (UnusablePictures, UnusableResults, OSError, sqlite3.Error) as error:
@@ -44,10 +41,7 @@ def run(asked: argparse.Namespace, launch: Launch, digest_of_defense: Callable[[
         print(f"python -m defense_kit warmup: {fault.fault}: {fault.text}\n{fault.log}", file=sys.stderr)
         return FAULT
     except KeyboardInterrupt:
-        print(f"stopped; what is done is kept in {asked.out}: go on with --resume", file=sys.stderr)
         return STOPPED
-    finally:
-        signal.signal(signal.SIGTERM, ends_otherwise)
 
 
 def measure(
@@ -62,8 +56,13 @@ def measure(
     UnusableResults where the folder has results that nobody asked to go on with: then nothing is started.
     """
     asked.out.mkdir(parents=True, exist_ok=True)
-    with open_results(asked.out / RESULTS, digest, resume=asked.resume) as results, opened as (name, session):
-        measurement = Measurement(session, pictures, results, batch=asked.batch_size, folder=asked.out)
+    mode = mode_of(asked)
+    with (
+        _stopped_as_by_hand(asked.out),
+        open_results(asked.out / RESULTS, digest, resume=asked.resume, mode=mode) as results,
+        opened as (name, session),
+    ):
+        measurement = Measurement(session, pictures, results, batch=asked.batch_size, folder=asked.out, mode=mode)
         measured = measurement.run(asked.attacks, defense=name, digest=digest)
     found = report(pictures, measured)
     (asked.out / REPORT).write_text(json.dumps(found, indent=1, allow_nan=False) + "\n")
@@ -71,6 +70,19 @@ def measure(
     print(table(found))
     print(f"Written: {asked.out / REPORT} and {asked.out / PAGE}")
     return found
+
+
+@contextmanager
+def _stopped_as_by_hand(folder: Path) -> Iterator[None]:
+    """Let SIGTERM do what Ctrl-C does: how far each attack is gets kept, and how to go on is said."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"stopped; what is done is kept in {folder}: go on with --resume", file=sys.stderr)
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

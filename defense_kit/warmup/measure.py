@@ -12,6 +12,7 @@ import numpy as np
 
 from defense_kit.frames import CLASSES
 from defense_kit.protocol import BatchAnswers
+from defense_kit.warmup import DEFAULT, QUICK, QUICK_STEPS
 from defense_kit.warmup.attacks import Attack, AttackResult, Rows, Scores, as_floats, clean
 from defense_kit.warmup.boundary import boundary
 from defense_kit.warmup.changes import distance, start_of, write_png
@@ -69,10 +70,12 @@ class Measurement:
         *,
         batch: int,
         folder: Path,
+        mode: str = DEFAULT,
     ) -> None:
         self._defense, self._pictures, self._results = AskedSession(session), pictures, results
         self._of = {each.picture.sha256: each.picture for each in pictures}
         self._batch, self._set_sha256, self._folder = batch, set_sha256(pictures), folder
+        self._mode, self._steps = mode, QUICK_STEPS if mode == QUICK else {}
 
     def run(self, names: Sequence[str], *, defense: str, digest: str) -> Measured:
         """Run what is not there yet, and return everything. Results are kept as they come; `folder` gets PNGs."""
@@ -80,7 +83,7 @@ class Measurement:
         timing = {name: self._attack(name) for name in names}
         found = {name: self._measured(name) for name in names}
         originals = {key: write_png(self._folder, of, "clean", of.pixels) for key, of in self._of.items()}
-        return Measured(defense, digest, self._batch, randomised, found, originals, timing)
+        return Measured(defense, digest, self._mode, self._batch, randomised, found, originals, timing)
 
     def _attack(self, name: str) -> AttackTiming:
         there = self._results.pictures(self._kept_as(name))
@@ -138,9 +141,9 @@ class Measurement:
     def _begin(self, name: str, each: LabelledPicture) -> Begin:
         if name == "boundary":
             others = [other.picture.pixels for other in self._pictures if other.of_class != each.of_class]
-            return lambda of, state, keep: boundary(of, others, state, keep)
+            return lambda of, state, keep: boundary(of, others, state, keep, self._steps.get(name))
         if name == "spsa":
-            return spsa
+            return lambda of, state, keep: spsa(of, state, keep, self._steps.get(name))
         attack = {"clean": clean, "spatial_grid": spatial_grid, "corruptions": corruptions}[name]
         return lambda of, *_: attack(of)
 

@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from defense_kit.warmup import ATTACK_NAMES
 from defense_kit.warmup.curves import COVERAGES, curve_svg, highest_risk, percent, risk_at
 from defense_kit.warmup.page_style import STYLE
 from defense_kit.warmup.pictures import LabelledPicture
@@ -15,13 +16,6 @@ from defense_kit.warmup.worst_pictures import worst_pictures
 
 Report = Mapping[str, Any]
 
-ATTACK_NAMES = {
-    "clean": "Clean pictures",
-    "corruptions": "Common corruptions",
-    "spatial_grid": "Rotations and translations",
-    "spsa": "SPSA",
-    "boundary": "Boundary attack",
-}
 WORST_NAME = "Worst of the attacks (our own measure)"
 MODELS = ("Keras ResNet-50, undefended", "PyTorch ResNet-50, undefended", "TRADES v2", "LLR")
 PUBLISHED = {  # accuracy at 80 % coverage, percent, of MODELS
@@ -48,6 +42,7 @@ DEVIATIONS = (
 )
 MADE_WITH = {"python": "Python", "numpy": "NumPy", "scipy": "SciPy", "pillow": "Pillow", "libjpeg": "JPEG library"}
 EXPLANATIONS = {
+    "quick": "It shows that everything runs, and what breaks at once.",
     "randomised": "An attack that compares scores is misled by noise. A high accuracy says little.",
     "bad rows": "Their confidence is the lowest, so they are covered last.",
     "flat": "SPSA follows differences between scores. Where there are none it cannot go anywhere, so a high accuracy "

@@ -10,7 +10,7 @@ import numpy as np
 
 from defense_kit.warmup.attacks import AttackedPicture, Rows, Scores, as_floats
 
-_LEVELS = 6  # each as many times finer as a batch has rows
+_FINEST = 1e-6  # of the way; beyond it the last bits of float32 decide
 Ask = Callable[[Rows], Scores]
 
 
@@ -19,20 +19,22 @@ def is_randomised(ask: Ask, pictures: Sequence[AttackedPicture], *, batch: int) 
     if _same_twice(ask, _filled([as_floats(each.pixels) for each in pictures[:batch]], batch)) is None:
         return True
     ends = [next((as_floats(each.pixels) for each in pictures if each.is_bird is bird), None) for bird in (False, True)]
-    if ends[0] is None or ends[1] is None or batch < 2:
+    if ends[0] is None or ends[1] is None or batch < 3:
         return False
-    low, high = 0.0, 1.0
-    for _ in range(_LEVELS):
+    low, high, at_ends = 0.0, 1.0, None
+    while high - low > _FINEST:
         shares = np.linspace(low, high, batch)
-        rows = _filled([_between(ends[0], ends[1], share) for share in shares], batch)
-        scores = _same_twice(ask, rows)
+        scores = _same_twice(ask, _filled([_between(ends[0], ends[1], share) for share in shares], batch))
         if scores is None:
             return True
         is_bird = scores[:, 1] > scores[:, 0]
+        if at_ends is not None and at_ends != (is_bird[0], is_bird[-1]):
+            return True  # they are the ends of one step before, and had another class there
         turns = np.flatnonzero(is_bird[1:] != is_bird[:-1])
         if not len(turns):
             return False
-        low, high = float(shares[turns[0]]), float(shares[turns[0] + 1])
+        first, next_ = turns[0], turns[0] + 1
+        low, high, at_ends = float(shares[first]), float(shares[next_]), (is_bird[first], is_bird[next_])
     return False
 
 

@@ -17,7 +17,7 @@ import scipy
 from PIL import features
 
 from defense_kit.frames import CLASSES
-from defense_kit.warmup import VERSION
+from defense_kit.warmup import QUICK, VERSION
 from defense_kit.warmup.attacks import AttackResult, Scores
 from defense_kit.warmup.boundary import GOAL
 from defense_kit.warmup.changes import Distance
@@ -66,6 +66,7 @@ class Measured:
 
     defense: str
     digest: str
+    mode: str
     batch: int
     randomised: bool
     found: Mapping[str, Results]
@@ -82,7 +83,7 @@ def report(pictures: Sequence[LabelledPicture], measured: Measured) -> dict[str,
         "defense": measured.defense,
         "digest": measured.digest,
         "version": VERSION,
-        "mode": "default",
+        "mode": measured.mode,
         "pictures_sha256": set_sha256(pictures),
         "pictures_of_class": {name: sum(each.of_class == name for each in pictures) for name in CLASSES},
         "batch_size": measured.batch,
@@ -213,6 +214,8 @@ def _finite(value: float | np.floating) -> float | None:
 
 def _warnings(measured: Measured) -> list[str]:
     found = []
+    if measured.mode == QUICK:
+        found.append("quick: there are fewer steps, so these figures cannot be compared with those of other runs")
     if measured.randomised:
         found.append("randomised: the same pictures got other scores when they were sent again")
     bad = sum(each.result.bad_rows for results in measured.found.values() for each in results.values())

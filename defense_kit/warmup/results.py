@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from defense_kit.warmup import VERSION
+from defense_kit.warmup import DEFAULT, VERSION
 from defense_kit.warmup.attacks import AttackResult
 
 _TABLE = """CREATE TABLE IF NOT EXISTS results (
@@ -28,10 +28,11 @@ class UnusableResults(Exception):
 
 
 class Results:
-    """Results by attack and picture, of one defense. Another defense, or version of the attacks, has its own."""
+    """Results by attack and picture, of one defense. Another defense, or version of the attacks, has its own; a version
+    includes the mode of a run."""
 
-    def __init__(self, connection: sqlite3.Connection, defense: str) -> None:
-        self._connection, self._defense = connection, defense
+    def __init__(self, connection: sqlite3.Connection, defense: str, version: str) -> None:
+        self._connection, self._defense, self._version = connection, defense, version
 
     def add(self, attack: str, picture: bytes, result: AttackResult) -> None:
         """Keep a result in place of a state; it is on the disk when this returns."""
@@ -39,7 +40,7 @@ class Results:
         with self._connection:
             self._connection.execute(
                 "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (self._defense, VERSION, *values, json.dumps(result.chosen)),
+                (self._defense, self._version, *values, json.dumps(result.chosen)),
             )
             self._connection.execute(
                 f"DELETE FROM states WHERE {_WHICH} AND picture = ?", (*self._which(attack), picture)
@@ -74,11 +75,11 @@ class Results:
             yield picture, AttackResult(_unpacked(pixels), found, queries, json.loads(chosen), bad_rows)
 
     def _which(self, attack: str) -> tuple[str, str, str]:
-        return self._defense, VERSION, attack
+        return self._defense, self._version, attack
 
 
 @contextmanager
-def open_results(path: Path, defense: str, *, resume: bool) -> Iterator[Results]:
+def open_results(path: Path, defense: str, *, resume: bool, mode: str = DEFAULT) -> Iterator[Results]:
     """Open the file for this process alone. UnusableResults while another one has it, and where it has results of this
     defense although nobody asked to go on with them: they may have taken days."""
     connection = sqlite3.connect(path, timeout=0)
@@ -93,11 +94,12 @@ def open_results(path: Path, defense: str, *, resume: bool) -> Iterator[Results]
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
                 raise
             raise UnusableResults(f"another run writes {path}") from None
-        (kept,) = connection.execute("SELECT count(*) FROM results WHERE defense = ?", (defense,)).fetchone()
+        which = (defense, VERSION if mode == DEFAULT else f"{VERSION} {mode}")
+        (kept,) = connection.execute("SELECT count(*) FROM results WHERE defense = ? AND version = ?", which).fetchone()
         if kept and not resume:
             words = "results of this defense: go on with --resume, or name another folder with --out"
             raise UnusableResults(f"{path} has {kept:,} {words}")
-        yield Results(connection, defense)
+        yield Results(connection, *which)
     finally:
         connection.close()
 

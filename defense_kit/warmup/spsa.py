@@ -54,18 +54,26 @@ class SpsaState:
 Kept = Callable[[SpsaState], None]
 
 
-def spsa(of: AttackedPicture, state: SpsaState | None = None, keep: Kept | None = None) -> Attack:
-    """Attack a picture, from the start or from a kept state; `keep` is called with the state after each step.
+def spsa(
+    of: AttackedPicture, state: SpsaState | None = None, keep: Kept | None = None, steps: int | None = None
+) -> Attack:
+    """Attack a picture, from the start or from a kept state; `keep` is called with the state after each step, and
+    there are STEPS of them at most where `steps` does not say how many.
 
     It stops as soon as the picture just asked about is wrong enough, and returns the worst one that was asked about.
     """
     streams = Streams("spsa", of.sha256)
-    result = yield from descend(of, first_move(of, streams), streams, state, keep)
+    result = yield from descend(of, first_move(of, streams), streams, state, keep, steps)
     return result
 
 
 def descend(
-    of: AttackedPicture, start: Rows, streams: Streams, state: SpsaState | None = None, keep: Kept | None = None
+    of: AttackedPicture,
+    start: Rows,
+    streams: Streams,
+    state: SpsaState | None = None,
+    keep: Kept | None = None,
+    steps: int | None = None,
 ) -> Attack:
     """Lower the loss from a picture of any size, as `spsa` says."""
     if state is None:
@@ -74,7 +82,7 @@ def descend(
         scores = yield (start + added)[np.newaxis]
         loss, nothing = _loss(of, scores), np.zeros_like(start)
         state = SpsaState(0, added, nothing, nothing, loss, added, scores[0].copy(), loss, 0, 1)
-    while state.loss >= ENOUGH and state.step < STEPS:
+    while state.loss >= ENOUGH and state.step < (STEPS if steps is None else steps):
         step = state.step + 1
         signs = [streams.signs(start.size, step=step, index=pair).reshape(start.shape) for pair in range(PAIRS)]
         scores = yield probes(start + state.added, signs)

@@ -13,7 +13,7 @@ from common.domain_clock import domain_now
 from common.errors import DomainError
 from contest.defenses.warmups import warmup_record
 from defense_kit.faults import WORDS, RunnerFault
-from defense_kit.warmup.arguments import add_arguments
+from defense_kit.warmup.arguments import add_arguments, most_pictures
 from scoring.models import Defense
 from scoring.runner import DefenseRunner
 from scoring.scorers import device_of_command
@@ -48,7 +48,8 @@ class Command(RecordedCommand):
             raise CommandError(f"There is no defense {asked.defense}: its page shows the ID.")
         asked.out = asked.out or settings.DATA_DIR / "warmup" / defense.public_id
         try:
-            pictures = read_pictures(asked.pictures, asked.images) if asked.pictures else contest_pictures(asked.images)
+            most = most_pictures(asked)
+            pictures = read_pictures(asked.pictures, most) if asked.pictures else contest_pictures(most)
             report = measure(asked, _opened(defense, asked.batch_size), pictures, defense.digest)
         except (UnusablePictures, UnusableResults) as error:
             raise CommandError(str(error)) from error

@@ -66,7 +66,7 @@ def test_the_page_and_the_leaderboard_show_the_newest_one(defense: Defense, clie
     for worst in (0.5, 0.75):
         warmup_record(defense, report(defense, worst), now=cast.AFTER)
     page = words(client, address)
-    assert "75.00 % with the worst answer to each picture" in page and "Rotations and shifts 87.50 %" in page
+    assert "75.00 % with the worst answer to each picture" in page and "Rotations and translations 87.50 %" in page
     assert "Flat: in 3 of 9 SPSA steps all probes got the same loss." in page
     file = client.get(f"{address}warmup.json")
     assert file.json() == report(defense) and file["Content-Disposition"].startswith("attachment")

@@ -182,6 +182,20 @@ def test_the_uninteresting_example_is_flagged_as_both(warmup: Callable[..., int]
     assert flags == ["randomised", "flat"]
 
 
+def test_a_quick_run_has_few_steps_is_marked_and_kept_apart(
+    warmup: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measure, "QUICK_STEPS", {"spsa": 1})
+    defense = program(tmp_path)
+    assert (warmup(defense, "--images", "2", "--quick"), warmup(defense, "--images", "2")) == (0, 0)
+    whole = told(tmp_path)
+    assert warmup(defense, "--images", "2", "--quick", "--resume") == 0
+    steps = [found["attacks"]["spsa"]["queries"]["max"] for found in (told(tmp_path), whole)]
+    assert steps == [1 + 65, 1 + 2 * 65]
+    assert (told(tmp_path)["mode"], whole["mode"]) == ("quick", "default")
+    assert told(tmp_path)["warnings"][0].startswith("quick: ") and whole["warnings"] == []
+
+
 def test_a_score_that_is_not_finite_is_wrong_and_counted(warmup: Callable[..., int], tmp_path: Path) -> None:
     assert warmup(program(tmp_path, "lambda images: np.full((len(images), 2), np.nan)"), "--images", "2") == 0
     clean = told(tmp_path)["attacks"]["clean"]

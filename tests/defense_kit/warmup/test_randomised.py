@@ -1,5 +1,7 @@
 """Whether a defense answers alike: noise that shows everywhere, near the border alone, or not at all."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -35,6 +37,18 @@ def one_hot(of: Classify, noise: float) -> Classify:
     return classify
 
 
+def changing(of: Classify) -> Classify:
+    """Every two batches it takes a step: the same batch twice gets the same answers."""
+    batches = itertools.count()
+
+    def classify(rows: Rows) -> Scores:
+        scores = of(rows)
+        scores[:, 1] += (0.1, -0.1)[next(batches) // 2 % 2]
+        return np.eye(2, dtype=np.float32)[scores.argmax(axis=1)]
+
+    return classify
+
+
 def noisy(rows: Rows) -> Scores:
     return linear()(rows) + np.random.default_rng().normal(0, 1e-3, (len(rows), 2)).astype(np.float32)
 
@@ -46,6 +60,7 @@ def noisy(rows: Rows) -> Scores:
         (noisy, True, "other scores everywhere"),
         (one_hot(separating(), 0.0), False, "0 and 1, always the same"),
         (one_hot(separating(), 1e-4), True, "0 and 1, and a border that moves a little"),
+        (changing(separating()), True, "the same twice, and another class in the batch after that"),
         (lambda rows: np.zeros((len(rows), 2), np.float32), False, "it never answers otherwise"),
         (lambda rows: np.full((len(rows), 2), np.nan, np.float32), False, "never finite"),
     ],
@@ -54,7 +69,7 @@ def test_noise_is_found_wherever_it_shows(classify: Classify, expected: bool, wh
     assert is_randomised(classify, BOTH, batch=16) is expected, why
 
 
-@pytest.mark.parametrize(("few", "batch"), [(BOTH[:1], 16), (BOTH, 1)])
+@pytest.mark.parametrize(("few", "batch"), [(BOTH[:1], 16), (BOTH, 2)])
 def test_without_both_classes_or_room_for_them_the_pictures_alone_are_asked(few: list, batch: int) -> None:  # type: ignore[type-arg]
     assert not is_randomised(one_hot(separating(), 1e-4), few, batch=batch)
     assert is_randomised(noisy, few, batch=batch)

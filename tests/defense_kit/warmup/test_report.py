@@ -42,7 +42,7 @@ def measured(**found: Sequence[MeasuredPicture]) -> Measured:
         for name, answers in found.items()
     }
     originals = {each.picture.sha256: "original.png" for each in BIRDS}
-    return Measured("d", "sha256:0", 64, False, by_picture, originals, dict.fromkeys(found, TIMING))
+    return Measured("d", "sha256:0", "default", 64, False, by_picture, originals, dict.fromkeys(found, TIMING))
 
 
 def reported(**found: Sequence[MeasuredPicture]) -> dict[str, Any]:
