@@ -182,6 +182,7 @@ def test_the_uninteresting_example_is_flagged_as_both(warmup: Callable[..., int]
     assert flags == ["randomised", "flat"]
 
 
+@pytest.mark.slow("three runs of a program")
 def test_a_quick_run_has_few_steps_is_marked_and_kept_apart(
     warmup: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
