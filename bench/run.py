@@ -44,7 +44,7 @@ def benchmarks(*, large: bool, quick: bool) -> list[Callable[[Cluster], Section]
         ]
     usual = labeling_loop.LoopPlan()
     loop = replace(usual, sizes=(*usual.sizes, *LARGE)) if large else usual
-    others = [release.run, verify.run, what_if.run, label_page.run, last_minute.run]
+    others: list[Callable[[Cluster], Section]] = [release.run, verify.run, what_if.run, label_page.run, last_minute.run]
     return [
         lambda _: rules.run(),
         partial(labeling_loop.run, plan=loop),

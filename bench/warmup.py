@@ -58,7 +58,7 @@ def _speeds(place: Path, speed: Speed, plan: WarmupPlan) -> tuple[list[float], l
     begin: Begin = {"spatial_grid": spatial_grid, "spsa": spsa, "boundary": lambda each: boundary(each, others)}[
         speed.attack
     ]
-    many = {"spatial_grid": 2, "spsa": 4, "boundary": 2 + 2 * speed.rows}[speed.attack]
+    many = {"spatial_grid": 2, "spsa": 6, "boundary": 2 + 2 * speed.rows}[speed.attack]
     pictures = [drawn_picture(Label.BICYCLE, number) for number in range(many)]
     with (
         patch.object(boundary_module, "STEPS", plan.steps),

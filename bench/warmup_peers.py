@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from statistics import median
 from typing import Any
 from unittest.mock import patch
 
@@ -20,7 +19,7 @@ from bench.outcome import Figure, Section, Table
 from bench.peers.environments import PEERS, NoPeer, python_of, run_peer
 from bench.servers import Cluster
 from bench.warmup_defense import written
-from bench.warmup_runs import Ran, WarmupPlan, boundary_ran, chosen, margins_of, moved, run_attack, starts
+from bench.warmup_runs import Ran, WarmupPlan, boundary_ran, chosen, first_starts, margins_of, moved, run_attack
 from defense_kit.warmup import spsa as spsa_module
 from defense_kit.warmup.attacks import AttackedPicture, Rows, as_floats
 from defense_kit.warmup.moves import bordered
@@ -29,6 +28,7 @@ from defense_kit.warmup.spsa import EPSILON, spsa
 
 FOOLBOX_BOUNDARY, ART_BOUNDARY, FOOLBOX_GRID, ART_GRID = 1 / 1.5, 1 / 8, 1 / 2, 1 / 10
 POINTS_OVER_CLEVERHANS = 10
+_LEVELS = (100, 500)  # queries at which distances are compared
 _TITLE = "Warm-up against peers"
 Found = Iterator[tuple[Table, list[Figure]]]
 
@@ -42,7 +42,8 @@ class PeerTask:
     starts: Rows
     most_seconds: float
     steps: int = 1_000_000
-    goal: float = -inf
+    goals: NDArray[np.float64] | None = None  # none: it ends by itself
+    least: int = 0
 
 
 def _asked_peer(folder: Path, attack: str, task: PeerTask) -> Ran:
@@ -53,7 +54,8 @@ def _asked_peer(folder: Path, attack: str, task: PeerTask) -> Ran:
         pictures=task.pictures,
         is_bird=np.array(task.is_bird),
         starts=task.starts,
-        goal=task.goal,
+        goals=np.full(len(task.pictures), -inf) if task.goals is None else task.goals,
+        least=task.least,
         most_seconds=task.most_seconds,
         steps=task.steps,
     )
@@ -110,43 +112,44 @@ def _tried(missing: list[str], folder: Path, attack: str, task: PeerTask) -> Ran
 
 
 def _boundary_rows(place: Path, of: Sequence[AttackedPicture], plan: WarmupPlan, missing: list[str]) -> Found:
-    """Compare the time until the median distance is what ours comes to in some steps."""
-    ours, first = boundary_ran(place, of, plan), as_floats(starts()[0].pixels)
-    far = float(np.median(nearest(ours.events, len(of), column=2)))
-    queries = int(median(ours.queries))
-    rows: list[list[Any]] = [["ours", seconds_to(ours.events, len(of), far), far]]
-    figures = []
-    goals = moved("boundary", of)
-    for attack, goal, many in (
-        ("foolbox_boundary", FOOLBOX_BOUNDARY, len(of)),
-        ("art_boundary", ART_BOUNDARY, min(len(of), plan.art_pictures)),
-    ):
-        same = np.repeat(first[np.newaxis], many, 0)
-        is_single = attack.startswith("art")
-        patience = plan.patience * ours.seconds / (len(of) if is_single else 2)
-        task = PeerTask([each.is_bird for each in of[:many]], goals[:many], same, patience, goal=far)
-        ran = _tried(missing, place.parent, attack, task)
-        if ran is None:
-            continue
-        if is_single:
-            theirs = _alone_to(ran.events, many, far, patience) * len(of)
-        else:
-            theirs = seconds_to(ran.events, many, far)
-        theirs = min(theirs, plan.patience * ours.seconds)  # it was stopped: at least so long
-        after = float(np.median(nearest(ran.events, many, column=1, most=queries)))
-        rows.append([attack, theirs, after])
-        name = attack.partition("_")[0]
-        figures.append(Figure.at_most("boundary, time to equal median L2", rows[0][1] / theirs, goal, floor=name))
-        if not is_single:
-            figures.append(Figure.at_most("boundary, median L2 at equal queries", far / after, 1.02, floor=name))
-    head = ["library", f"seconds to a median L2 of {far:.1f}", f"median L2 after {queries:,} queries a picture"]
-    yield Table("Boundary attack", head, rows), figures
+    """Compare the time until the distances are what ours come to in some steps, and distances at equal queries."""
+    ours, pictures = boundary_ran(place, of, plan), len(of)
+    ends, queries = nearest(ours.events, pictures, column=2), int(min(ours.queries))
+    far = float(np.median(ends))
+    goals, begins, is_bird = moved("boundary", of), first_starts(of), [each.is_bird for each in of]
+    levels = [*(level for level in _LEVELS if level < queries), queries]
+
+    def row(name: str, seconds: float, events: NDArray[np.float64]) -> list[Any]:
+        medians = [float(np.median(nearest(events, pictures, column=1, most=level))) for level in levels]
+        return [name, seconds, *medians]
+
+    rows, figures = [row("ours", at := seconds_to(ours.events, pictures, far), ours.events)], list[Figure]()
+    patience = plan.patience * ours.seconds
+    task = PeerTask(is_bird, goals, begins, patience, goals=ends, least=queries)
+    if ran := _tried(missing, place.parent, "foolbox_boundary", task):
+        theirs = min(seconds_to(ran.events, pictures, far), patience)
+        rows.append(row("foolbox", theirs, ran.events))
+        what = "boundary, time to equal median L2"
+        figures.append(Figure.at_most(what, at / theirs, FOOLBOX_BOUNDARY, floor="foolbox"))
+        if min(ran.queries) >= queries:
+            ratio = rows[0][-1] / rows[1][-1]
+            figures.append(Figure.at_most("boundary, median L2 at equal queries", ratio, 1.02, floor="foolbox"))
+    few = min(pictures, plan.art_pictures)
+    task = PeerTask(is_bird[:few], goals[:few], begins[:few], patience / pictures, goals=ends[:few])
+    if ran := _tried(missing, place.parent, "art_boundary", task):
+        # One picture after the other: a picture's time is to be held against its share of ours.
+        theirs = sum(_seconds_alone(ran.events, number, ends[number], patience / pictures) for number in range(few))
+        ratio = ours.seconds * few / pictures / theirs
+        rows.append([f"ART, {few} pictures to the same distances", theirs, *([""] * len(levels))])
+        figures.append(Figure.at_most("boundary, time to equal L2", ratio, ART_BOUNDARY, floor="art"))
+    medians = [f"median L2 after {level:,} queries" for level in levels]
+    yield Table("Boundary attack", ["library", f"seconds to a median L2 of {far:.1f}", *medians], rows), figures
 
 
-def _alone_to(events: NDArray[np.float64], pictures: int, far: float, patience: float) -> float:
-    """Return the median over pictures, attacked one by one, of the seconds until the distance."""
-    near = events[events[:, 3] <= far]
-    return float(median(min([*near[near[:, 0] == number, 2], patience]) for number in range(pictures)))
+def _seconds_alone(events: NDArray[np.float64], number: int, far: float, patience: float) -> float:
+    """Return when a picture that is attacked by itself was at a distance; `patience` where it was stopped before."""
+    near = events[(events[:, 0] == number) & (events[:, 3] <= far)]
+    return float(min([*near[:, 2], patience]))
 
 
 def _spsa_rows(place: Path, of: Sequence[AttackedPicture], plan: WarmupPlan, missing: list[str]) -> Found:

@@ -1,8 +1,8 @@
 """Runs an attack of a peer: `python -m bench.peers.attack NAME IN.npz OUT.npz`, in the peer's environment.
 
-IN has `pictures` float32 [N, 224, 224, 3], `is_bird` [N], `starts` (wrong pictures, for the boundary attack), `goal`
-(an L2 distance at which it may end), `most_seconds` and `steps`. OUT has `pictures`, `seconds`, `rows` (forward
-passes) and `events` as `bench.peers.network` says.
+IN has `pictures` float32 [N, 224, 224, 3], `is_bird` [N], `starts` (wrong pictures, for the boundary attack), `goals`
+[N] (L2 distances at which it may end), `least` (rows of a picture before that), `most_seconds` and `steps`. OUT has
+`pictures`, `seconds`, `rows` (forward passes) and `events` as `bench.peers.network` says.
 """
 
 import sys
@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -107,12 +106,13 @@ def main(name: str, given: str, found: str) -> None:
     np.random.seed(1)
     with np.load(given) as file:
         pictures, is_bird, starts = file["pictures"], file["is_bird"], file["starts"]
-        goal, most_seconds, steps = float(file["goal"]), float(file["most_seconds"]), int(file["steps"])
+        goals, most_seconds = file["goals"], float(file["most_seconds"])
+        least, steps = int(file["least"]), int(file["steps"])
 
     def tensor(rows: Rows) -> Any:
         return torch.from_numpy(rows).permute(0, 3, 1, 2).contiguous()
 
-    record = Record(pictures, is_bird, goal if name.endswith("boundary") else -inf, most_seconds)
+    record = Record(pictures, is_bird, goals, least, most_seconds)
     true = torch.from_numpy(is_bird.astype(np.int64))
     task = Task(torch, tensor(pictures), true, tensor(starts), steps, recorded(torch, record), record)
     import_module({"art": "art.attacks.evasion"}.get(name.partition("_")[0], name.partition("_")[0]))

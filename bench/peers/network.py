@@ -25,9 +25,11 @@ class Record:
     `at` is the picture of all rows of a batch; None where row and picture have the same number.
     """
 
-    def __init__(self, originals: Rows, is_bird: NDArray[np.bool_], goal: float, most_seconds: float) -> None:
+    def __init__(
+        self, originals: Rows, is_bird: NDArray[np.bool_], goals: NDArray[np.float64], least: int, most_seconds: float
+    ) -> None:
         self._originals, self._true = originals, is_bird.astype(int)
-        self._goal, self._most_seconds = goal, most_seconds
+        self._goals, self._least, self._most_seconds = goals, least, most_seconds
         self.at: int | None = None
         self.rows = 0
         self.nearest = np.full(len(originals), np.inf)
@@ -45,13 +47,17 @@ class Record:
         return time.perf_counter() - self._started - self._own
 
     def add(self, rows: Any, logits: Any) -> None:
-        """Keep what was answered, NCHW rows and logits [N, 2]; Enough at the goal, and after too long."""
+        """Keep what was answered, NCHW rows and logits [N, 2].
+
+        Enough after too long, and at the goal once each picture has had its `least` rows: a comparison at equal queries
+        needs those too.
+        """
         began, seconds = time.perf_counter(), self.seconds
         self.rows += len(rows)
-        if np.isfinite(self._goal):
+        if np.isfinite(self._goals).all():
             self._measure(rows.permute(0, 2, 3, 1).numpy(), logits.numpy(), seconds)
         self._own += time.perf_counter() - began
-        if seconds > self._most_seconds or np.median(self._watched()) <= self._goal:
+        if seconds > self._most_seconds or self._is_there():
             raise Enough
 
     def _measure(self, rows: Rows, logits: Rows, seconds: float) -> None:
@@ -64,8 +70,10 @@ class Record:
                 self.nearest[picture] = far
                 self.events.append((picture, self.asked[picture], seconds, far))
 
-    def _watched(self) -> Any:
-        return self.nearest if self.at is None else self.nearest[self.at]
+    def _is_there(self) -> bool:
+        those = slice(None) if self.at is None else slice(self.at, self.at + 1)
+        is_near = np.median(self.nearest[those]) <= np.median(self._goals[those])
+        return bool(is_near and self.asked[those].min() >= self._least)
 
 
 def recorded(torch: Any, record: Record | None = None) -> Any:
