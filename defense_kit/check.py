@@ -121,13 +121,14 @@ def _warmed_up(asked: argparse.Namespace) -> int:
         raise WrongUse('the warm-up needs more packages: pip install "unanimous-defense-kit[warmup]"')
     from defense_kit.warmup import command
 
-    program, folders = _program(asked.defense), [asked.out, asked.pictures]
+    program = _program(asked.defense)
     with launching(asked.defense, DefenseLimits()) as launch:
         if isinstance(launch, SealedDefense):
             return command.run(asked, launch, launch.digest)
         assert program is not None
         whole = Path(asked.defense).is_dir()
-        return command.run(asked, launch, partial(command.digest_of, program, whole_folder=whole, without=folders))
+        digest_of = partial(command.digest_of, without=command.no_part_of_it(asked))
+        return command.run(asked, launch, partial(digest_of, program, whole_folder=whole))
 
 
 def _checked(asked: argparse.Namespace) -> int:

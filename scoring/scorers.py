@@ -93,13 +93,13 @@ def take_device(folder: Path, setting: str, runtime: str) -> "Runners | None":
     return runners
 
 
-def device_of_command() -> "Runners":
-    """Take a free device of this machine for a command; Conflict where a scorer has it."""
+def device_of_command(name: str) -> "Runners":
+    """Take a free device of this machine for the command `name`; Conflict where a scorer has it."""
     runners = take_device(settings.SCORER_DIR, settings.SCORING_DEVICE, settings.DEFENSE_RUNTIME)
     if runners is None:
         raise Conflict(
-            "A scorer has this machine's device: stop it first, or name another folder before the same command: "
-            "SCORER_DIR=var/command ./unanimous …",
+            "A scorer has this machine's device: stop it first, or name another folder: "
+            f"SCORER_DIR=var/{name} ./unanimous {name} …",
             "device_taken",
         )
     return runners

@@ -28,6 +28,11 @@ class AttackedPicture:
     is_bird: bool
     sha256: bytes
 
+    @property
+    def key(self) -> bytes:
+        """Return what its results are kept under: the SHA-256, and the class that they were found for."""
+        return self.sha256 + bytes([self.is_bird])
+
     def margins(self, scores: Scores) -> Margins:
         """Return by how much the other class exceeds the true one; -inf for a row that is not finite: no attack may
         be led by one."""

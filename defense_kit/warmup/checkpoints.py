@@ -33,7 +33,7 @@ class _UnderWay:
 
 
 class Checkpoints:
-    """The states of one attack, by the SHA-256 of the picture. Results are kept under the name `kept_as`."""
+    """The states of one attack, by the key of the picture. Results are kept under the name `kept_as`."""
 
     def __init__(self, results: Results, attack: str, kept_as: str) -> None:
         self._results, self._kept_as, self._state_of = results, kept_as, _STATES.get(attack)
@@ -42,9 +42,9 @@ class Checkpoints:
 
     def begin(self, of: AttackedPicture, begin: Begin) -> Attack:
         """Return the attack from where it was; its result counts the bad rows of earlier runs too."""
-        kept = self._results.state(self._kept_as, of.sha256)
+        kept = self._results.state(self._kept_as, of.key)
         state = unpacked(kept[0], self._state_of) if kept and self._state_of else None
-        under_way = self._under_way[of.sha256] = _UnderWay(bad_rows=kept[1] if kept else 0)
+        under_way = self._under_way[of.key] = _UnderWay(bad_rows=kept[1] if kept else 0)
         return _counted(begin(of, state, under_way.keep), under_way)
 
     def end(self, picture: bytes) -> None:

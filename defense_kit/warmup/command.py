@@ -13,10 +13,11 @@ from typing import Any
 
 from defense_kit.conversation import ConversationDeadlines
 from defense_kit.faults import RunnerFault
-from defense_kit.frames import WARMUP_PIXELS
+from defense_kit.frames import CLASSES, WARMUP_PIXELS
 from defense_kit.harness import Launch, open_defense
 from defense_kit.limits import HELLO_SECONDS, SECONDS_PER_PICTURE, START_SECONDS
 from defense_kit.warmup.arguments import mode_of, most_pictures
+from defense_kit.warmup.changes import FOLDER
 from defense_kit.warmup.measure import FloatSession, Measurement
 from defense_kit.warmup.moves import SIDE
 from defense_kit.warmup.page import page
@@ -65,11 +66,17 @@ def measure(
         measurement = Measurement(session, pictures, results, batch=asked.batch_size, folder=asked.out, mode=mode)
         measured = measurement.run(asked.attacks, defense=name, digest=digest)
     found = report(pictures, measured)
-    (asked.out / REPORT).write_text(json.dumps(found, indent=1, allow_nan=False) + "\n")
-    (asked.out / PAGE).write_text(page(found, pictures, asked.out))
+    _write(asked.out / REPORT, json.dumps(found, indent=1, allow_nan=False) + "\n")
+    _write(asked.out / PAGE, page(found, pictures, asked.out))
     print(table(found))
     print(f"Written: {asked.out / REPORT} and {asked.out / PAGE}")
     return found
+
+
+def _write(path: Path, text: str) -> None:
+    part = path.with_suffix(".part")  # whoever is killed here leaves what was there
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
 
 
 @contextmanager
@@ -94,15 +101,23 @@ def _opened(launch: Launch, batch: int) -> Iterator[tuple[str, FloatSession]]:
         yield session.name, session
 
 
+def no_part_of_it(asked: argparse.Namespace) -> list[Path]:
+    """Return what may lie in a defense's folder and is none of its files: what this command writes, and pictures."""
+    written = [REPORT, PAGE, FOLDER, *(RESULTS + end for end in ("", "-journal", "-wal", "-shm"))]
+    return [asked.out / name for name in written] + [asked.pictures / name for name in CLASSES]
+
+
 def digest_of(program: Path, *, whole_folder: bool, without: Sequence[Path]) -> str:
     """Return the SHA-256 over a program's files by their names: what its results are kept under.
 
-    The files are those of its folder, or where it was named itself those beside it; `without` are folders to leave out.
+    The files are those of its folder, or where it was named itself those beside it; `without` are files and folders to
+    leave out.
     """
     left_out = [each.resolve() for each in without]
     digest = hashlib.sha256()
     for path in sorted(program.parent.rglob("*") if whole_folder else program.parent.glob("*")):
-        if not path.is_file() or "__pycache__" in path.parts or not {*path.resolve().parents}.isdisjoint(left_out):
+        whole = path.resolve()
+        if not path.is_file() or "__pycache__" in path.parts or not {whole, *whole.parents}.isdisjoint(left_out):
             continue
         digest.update(f"{path.relative_to(program.parent)}\0{path.stat().st_size}\0".encode())
         with path.open("rb") as file:

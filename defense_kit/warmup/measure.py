@@ -1,5 +1,6 @@
 """Measures a defense: runs the attacks, keeps each result as it comes, and tells how far it is."""
 
+import hashlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,7 @@ from defense_kit.warmup.boundary import boundary
 from defense_kit.warmup.changes import distance, start_of, write_png
 from defense_kit.warmup.checkpoints import Begin, Checkpoints
 from defense_kit.warmup.corruptions import corruptions
-from defense_kit.warmup.pictures import LabelledPicture, set_sha256
+from defense_kit.warmup.pictures import LabelledPicture
 from defense_kit.warmup.randomised import is_randomised
 from defense_kit.warmup.report import AttackTiming, Measured, MeasuredPicture
 from defense_kit.warmup.results import Results
@@ -73,8 +74,9 @@ class Measurement:
         mode: str = DEFAULT,
     ) -> None:
         self._defense, self._pictures, self._results = AskedSession(session), pictures, results
-        self._of = {each.picture.sha256: each.picture for each in pictures}
-        self._batch, self._set_sha256, self._folder = batch, set_sha256(pictures), folder
+        self._of = {each.picture.key: each.picture for each in pictures}
+        self._batch, self._folder = batch, folder
+        self._set = hashlib.sha256(b"".join(each.picture.key for each in pictures)).hexdigest()
         self._mode, self._steps = mode, QUICK_STEPS if mode == QUICK else {}
 
     def run(self, names: Sequence[str], *, defense: str, digest: str) -> Measured:
@@ -87,11 +89,11 @@ class Measurement:
 
     def _attack(self, name: str) -> AttackTiming:
         there = self._results.pictures(self._kept_as(name))
-        of = [each for each in self._chosen(name) if each.picture.sha256 not in there]
+        of = [each for each in self._chosen(name) if each.picture.key not in there]
         running = 2 + 2 * self._batch // _ROWS_AT_ONCE[name]  # enough for a full batch while another is answered
         scheduler = Scheduler[bytes](self._defense, batch=self._batch, most_running=running)
         checkpoints = Checkpoints(self._results, name, self._kept_as(name))
-        begun = ((each.picture.sha256, checkpoints.begin(each.picture, self._begin(name, each))) for each in of)
+        begun = ((each.picture.key, checkpoints.begin(each.picture, self._begin(name, each))) for each in of)
         progress = _Progress(name, len(of), lambda: scheduler.counts.asked)
 
         def sent() -> None:
@@ -114,7 +116,7 @@ class Measurement:
 
     def _kept_as(self, name: str) -> str:
         """Return what an attack is kept as: the boundary attack begins from other pictures of this very set."""
-        return f"{name} {self._set_sha256}" if name == "boundary" else name
+        return f"{name} {self._set}" if name == "boundary" else name
 
     def _chosen(self, name: str) -> Sequence[LabelledPicture]:
         if name != "boundary":
@@ -124,7 +126,7 @@ class Measurement:
 
     def _measured(self, name: str) -> dict[bytes, MeasuredPicture]:
         """Return what is kept of an attack, with what is answered about each picture in a file of 8 bits."""
-        chosen = {each.picture.sha256 for each in self._chosen(name)}
+        chosen = {each.picture.key for each in self._chosen(name)}
         found: dict[bytes, Callable[[Scores], MeasuredPicture]] = {}
 
         def rounded() -> Iterator[tuple[bytes, Attack]]:

@@ -76,7 +76,7 @@ def _read(folder: Path, name: str) -> Iterator[LabelledPicture]:
         try:
             with Image.open(path) as opened:
                 found = opened.convert("RGB")
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, Image.DecompressionBombError) as error:
             raise UnusablePictures(f"could not read {path} as a picture: {error}") from None
         if found.width != found.height or found.width < SIDE:
             raise UnusablePictures(f"{path} is {found.width} x {found.height}: a picture is square, {SIDE} at least")

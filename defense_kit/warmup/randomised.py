@@ -7,47 +7,53 @@ does the noise show. So the way between a bird and a bicycle is asked about twic
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from defense_kit.warmup.attacks import AttackedPicture, Rows, Scores, as_floats
 
 _FINEST = 1e-6  # of the way; beyond it the last bits of float32 decide
+_MOST_PICTURES = 64
+_LEAST_POINTS = 16  # of the way at once
 Ask = Callable[[Rows], Scores]
+IsBird = NDArray[np.bool_]  # [N]
 
 
 def is_randomised(ask: Ask, pictures: Sequence[AttackedPicture], *, batch: int) -> bool:
-    """Say whether the same batch of `batch` rows got other scores when it was sent again."""
-    if _same_twice(ask, _filled([as_floats(each.pixels) for each in pictures[:batch]], batch)) is None:
+    """Say whether the same batches of `batch` rows got other scores when they were sent again."""
+    clean = [as_floats(each.pixels) for each in pictures[:_MOST_PICTURES]]
+    is_bird = _same_twice(ask, clean, batch)
+    if is_bird is None:
         return True
-    ends = [next((as_floats(each.pixels) for each in pictures if each.is_bird is bird), None) for bird in (False, True)]
-    if ends[0] is None or ends[1] is None or batch < 3:
-        return False
-    low, high, at_ends = 0.0, 1.0, None
+    if is_bird.all() or not is_bird.any():
+        return False  # it has no border that is known
+    return _differs_near_border(ask, clean[int(is_bird.argmin())], clean[int(is_bird.argmax())], batch)
+
+
+def _differs_near_border(ask: Ask, bicycle: Rows, bird: Rows, batch: int) -> bool:
+    """Look ever closer at the first place where the class changes on the way from one picture to the other."""
+    low, high, at_ends = 0.0, 1.0, (False, True)
     while high - low > _FINEST:
-        shares = np.linspace(low, high, batch)
-        scores = _same_twice(ask, _filled([_between(ends[0], ends[1], share) for share in shares], batch))
-        if scores is None:
-            return True
-        is_bird = scores[:, 1] > scores[:, 0]
-        if at_ends is not None and at_ends != (is_bird[0], is_bird[-1]):
-            return True  # they are the ends of one step before, and had another class there
-        turns = np.flatnonzero(is_bird[1:] != is_bird[:-1])
-        if not len(turns):
-            return False
-        first, next_ = turns[0], turns[0] + 1
-        low, high, at_ends = float(shares[first]), float(shares[next_]), (is_bird[first], is_bird[next_])
+        shares = np.linspace(low, high, max(batch, _LEAST_POINTS))
+        is_bird = _same_twice(ask, [_between(bicycle, bird, share) for share in shares], batch)
+        if is_bird is None or at_ends != (is_bird[0], is_bird[-1]):
+            return True  # the ends had another class one step before
+        first = int(np.flatnonzero(is_bird[1:] != is_bird[:-1])[0])
+        low, high, at_ends = float(shares[first]), float(shares[first + 1]), (is_bird[first], is_bird[first + 1])
     return False
 
 
-def _same_twice(ask: Ask, rows: Rows) -> Scores | None:
-    """Return the scores of rows that got the same twice; None where they did not."""
-    first, second = ask(rows), ask(rows)
-    return first if first.tobytes() == second.tobytes() else None
-
-
-def _filled(rows: list[Rows], batch: int) -> Rows:
-    filled = np.zeros((batch, *rows[0].shape), np.float32)
-    filled[: len(rows)] = np.stack(rows)
-    return filled
+def _same_twice(ask: Ask, rows: list[Rows], batch: int) -> IsBird | None:
+    """Return the classes of rows whose scores were the same twice; None where they were not."""
+    found = []
+    for begin in range(0, len(rows), batch):
+        some = rows[begin : begin + batch]
+        filled = np.zeros((batch, *some[0].shape), np.float32)
+        filled[: len(some)] = np.stack(some)
+        first, second = ask(filled), ask(filled)
+        if first.tobytes() != second.tobytes():
+            return None
+        found.append(first[: len(some), 1] > first[: len(some), 0])
+    return np.concatenate(found)
 
 
 def _between(one: Rows, other: Rows, share: float) -> Rows:

@@ -57,7 +57,7 @@ class AttackTiming:
         return self.forward_passes / self.seconds if self.forward_passes else None
 
 
-Results = Mapping[bytes, MeasuredPicture]  # by the SHA-256 of the picture
+Results = Mapping[bytes, MeasuredPicture]  # by the key of the picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def _figures(confidences: Sequence[float], wrong: Sequence[bool]) -> dict[str, A
 
 
 def _attack(pictures: Sequence[LabelledPicture], name: str, results: Results) -> dict[str, Any]:
-    of = [(each, results[each.picture.sha256]) for each in pictures if each.picture.sha256 in results]
+    of = [(each, results[each.picture.key]) for each in pictures if each.picture.key in results]
     wrong = [is_wrong(each, measured.result.scores) for each, measured in of]
     successes = [_success(name, bad, measured.distance) for bad, (_, measured) in zip(wrong, of, strict=True)]
     queries = [measured.result.queries for _, measured in of]
@@ -158,14 +158,14 @@ def is_wrong(of: LabelledPicture, scores: Scores) -> bool:
 
 
 def _picture(each: LabelledPicture, measured: Measured, attacks: Mapping[str, Any]) -> dict[str, Any]:
-    key = each.picture.sha256
+    key = each.picture.key
     results = {
         name: _result(each, name, found[key], attacks[name]["threshold"])
         for name, found in measured.found.items()
         if key in found
     }
     return {
-        "id": key.hex(),
+        "id": each.picture.sha256.hex(),
         "file": each.name,
         "class": each.of_class,
         "original": measured.originals[key],
@@ -224,7 +224,8 @@ def _warnings(measured: Measured) -> list[str]:
     steps = [each.result.chosen for each in measured.found.get("spsa", {}).values()]
     flat, taken = sum(each["flat_steps"] for each in steps), sum(each["steps"] for each in steps)
     if flat:
-        found.append(f"flat: in {flat:,} of {taken:,} SPSA steps all probes got the same loss: the gradient is masked")
+        share = f"{flat:,} of {taken:,} SPSA steps ({flat / taken:.0%})"
+        found.append(f"flat: in {share} all probes got the same loss: no gradient shows there")
     if lost := sum("no_start" in each.result.chosen for each in measured.found.get("boundary", {}).values()):
         found.append(f"no_start: the boundary attack had no picture to start from for {lost:,} pictures")
     return found

@@ -95,7 +95,11 @@ def open_results(path: Path, defense: str, *, resume: bool, mode: str = DEFAULT)
                 raise
             raise UnusableResults(f"another run writes {path}") from None
         which = (defense, VERSION if mode == DEFAULT else f"{VERSION} {mode}")
-        (kept,) = connection.execute("SELECT count(*) FROM results WHERE defense = ? AND version = ?", which).fetchone()
+        (kept,) = connection.execute(
+            "SELECT count(*) FROM (SELECT defense, version FROM results UNION ALL SELECT defense, version FROM states) "
+            "WHERE defense = ? AND version = ?",
+            which,
+        ).fetchone()
         if kept and not resume:
             words = "results of this defense: go on with --resume, or name another folder with --out"
             raise UnusableResults(f"{path} has {kept:,} {words}")

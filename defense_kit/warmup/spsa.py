@@ -20,6 +20,7 @@ EPSILON = np.float32(16 / 255)
 STEPS, PAIRS = 200, 32
 DELTA = np.float32(0.01)
 _RATE, _BETA_1, _BETA_2, _EPSILON_ADAM = 0.01, 0.9, 0.999, 1e-8
+_LARGEST_SLOPE = 1e18
 ENOUGH = -1.0  # a loss below it ends the attack
 
 
@@ -133,7 +134,8 @@ def _slopes(of: AttackedPicture, scores: NDArray[np.float32]) -> tuple[NDArray[n
 
 
 def _moved(state: SpsaState, start: Rows, estimate: NDArray[np.float64], is_flat: bool) -> SpsaState:
-    """Return the state after one step of Adam against the gradient."""
+    """Return the state after one step of Adam against the gradient, bounded so that its square is a float32."""
+    estimate = np.clip(estimate, -_LARGEST_SLOPE, _LARGEST_SLOPE)
     step = state.step + 1
     mean = (_BETA_1 * state.mean + (1 - _BETA_1) * estimate).astype(np.float32)
     square = (_BETA_2 * state.square + (1 - _BETA_2) * estimate * estimate).astype(np.float32)

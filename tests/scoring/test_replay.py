@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
+from common.errors import Conflict
 from scoring.inference import choose_device
 from scoring.machine import take_slot
 from scoring.models import Defense, Prediction, Run
@@ -86,7 +87,7 @@ def test_a_device_that_a_scorer_has_is_named_with_what_to_type(row: Prediction, 
     settings.SCORING_DEVICE = "cpu"
     scorer = take_slot(settings.SCORER_DIR, "cpu", 1)
     assert scorer is not None
-    with scorer.lock, pytest.raises(CommandError, match="SCORER_DIR=var/replay ./unanimous replay"):
+    with scorer.lock, pytest.raises(Conflict, match="SCORER_DIR=var/replay ./unanimous replay"):
         replayed(row)
 
 

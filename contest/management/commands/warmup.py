@@ -1,5 +1,6 @@
 """`warmup DEFENSE`: measures a defense against the fixed attacks, and records what they found (R40)."""
 
+import sqlite3
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
+from django.db import connection
 
 from common.audit.origin import RecordedCommand
 from common.domain_clock import domain_now
@@ -26,9 +28,9 @@ class Command(RecordedCommand):
     help = (
         "Measure a defense against the fixed attacks of the warm-up, sealed as in the contest, and record the result: "
         "it is public when the defense is. The pictures are those of the organizers' dataset whose week is released, "
-        "or those of a folder."
+        "or those of a folder: such a run is not recorded, nor is one of some attacks or of some of the pictures."
     )
-    example = "./unanimous warmup D-BDGJQ --images 250 --resume"
+    example = "./unanimous warmup D-BDGJQ --resume"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Name the defense, and take what the kit's command takes."""
@@ -51,10 +53,15 @@ class Command(RecordedCommand):
             most = most_pictures(asked)
             pictures = read_pictures(asked.pictures, most) if asked.pictures else contest_pictures(most)
             report = measure(asked, _opened(defense, asked.batch_size), pictures, defense.digest)
-        except (UnusablePictures, UnusableResults) as error:
+        except (UnusablePictures, UnusableResults, sqlite3.Error) as error:
             raise CommandError(str(error)) from error
         except RunnerFault as fault:
             raise CommandError(f"{WORDS[fault.fault].meaning} {fault.text}\n{fault.log}".strip()) from fault
+        if asked.pictures or asked.images:
+            self.stdout.write("Not recorded: only a run on all pictures of the contest is.")
+            return
+        if not connection.is_usable():  # its last use may be days ago
+            connection.close()
         try:
             warmup_record(defense, report, now=domain_now())
         except DomainError as error:
@@ -70,7 +77,7 @@ def _opened(defense: Defense, batch: int) -> Iterator[tuple[str, DefenseRunner]]
     from defense_kit.harness import never_stopped
     from defense_kit.warmup.moves import SIDE
 
-    runners = device_of_command()
+    runners = device_of_command("warmup")
     session = runners(defense).open(
         defense,
         device=runners.device,

@@ -46,7 +46,7 @@ def _prediction(defense: str, image: str, number: int) -> Prediction:
 
 
 def _asked_again(prediction: Prediction) -> Replay:
-    runners = device_of_command()
+    runners = device_of_command("replay")
     try:
         return replay(prediction, find_runner=runners, device=runners.device)
     except RunnerFault as fault:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from PIL import Image as PillowImage
 
 from common.errors import Conflict
 from contest.core.models import Release
@@ -77,9 +78,9 @@ def test_without_pictures_of_both_classes_it_says_what_to_do(pictures: dict[str,
         contest_pictures()
 
 
-@pytest.mark.slow("every attack on two pictures")
+@pytest.mark.slow("every attack on three pictures")
 def test_a_run_of_all_attacks_is_recorded(known: Defense, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    warmup(known, tmp_path / "out", "--images", "2")
+    warmup(known, tmp_path / "out")
     row = WarmupMeasurement.objects.get()
     assert row.report == json.loads((tmp_path / "out" / "report.json").read_text())
     assert (row.report["digest"], row.report["defense"]) == (known.digest, known.name)
@@ -94,6 +95,18 @@ def test_a_run_of_some_attacks_is_not_recorded(
     assert not WarmupMeasurement.objects.exists()
     with pytest.raises(CommandError, match="go on with --resume"):
         warmup(known, tmp_path / "out", "--attacks", "clean")
+
+
+@pytest.mark.parametrize("option", ["--images", "--pictures"])
+def test_a_run_on_other_pictures_is_not_recorded(
+    option: str, known: Defense, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, name in enumerate(("bird", "bicycle")):
+        (tmp_path / "own" / name).mkdir(parents=True)
+        PillowImage.new("RGB", (224, 224), (number, 99, 0)).save(tmp_path / "own" / name / "one.png")
+    value = {"--images": "2", "--pictures": str(tmp_path / "own")}[option]
+    warmup(known, tmp_path / "out", "--attacks", "clean", option, value)
+    assert "only a run on all pictures of the contest is" in capsys.readouterr().out
 
 
 def test_a_shipped_defense_is_refused_in_a_sentence(pictures: dict[str, Image], tmp_path: Path) -> None:

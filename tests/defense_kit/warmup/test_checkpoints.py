@@ -17,7 +17,7 @@ from defense_kit.warmup import boundary, checkpoints, measure, spsa
 from defense_kit.warmup.attacks import Rows, Scores
 from defense_kit.warmup.boundary import BoundaryState
 from defense_kit.warmup.pictures import LabelledPicture
-from defense_kit.warmup.results import open_results
+from defense_kit.warmup.results import UnusableResults, open_results
 from defense_kit.warmup.spsa import SpsaState
 from defense_kit.warmup.states import packed, unpacked
 from tests.defense_kit.warmup.defenses import InProcess, linear, picture
@@ -104,6 +104,11 @@ def test_what_is_under_way_is_kept_when_a_run_is_stopped(tmp_path: Path, monkeyp
         measured(tmp_path / "results")
     with closing(sqlite3.connect(tmp_path / "results")) as connection:
         states = [unpacked(state, SpsaState) for (state,) in connection.execute("SELECT state FROM states")]
+    with (
+        pytest.raises(UnusableResults, match="go on with --resume"),
+        open_results(tmp_path / "results", "d", resume=False),
+    ):
+        pass
     assert len(states) == 2 and all(1 <= state.step <= 4 for state in states)
 
 

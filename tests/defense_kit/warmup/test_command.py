@@ -1,6 +1,7 @@
 """`python -m defense_kit warmup` (R40): from pictures to a report, stopped and resumed, and what it refuses."""
 
 import json
+import shutil
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -124,6 +125,40 @@ def test_results_are_never_overwritten_and_another_defense_has_its_own(
     assert "has 10 results of this defense: go on with --resume, or name another folder" in capsys.readouterr().err
     assert warmup(program(tmp_path, "lambda images: classify(images)[:, ::-1]")) == 0
     assert told(tmp_path)["attacks"]["clean"]["accuracy_at_100"] == pytest.approx(0.2)
+
+
+@pytest.mark.slow("two runs of a program")
+@pytest.mark.parametrize("where", ["pictures", "out"])
+def test_another_program_is_another_defense_wherever_its_pictures_and_results_lie(
+    where: str, tmp_path: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the folder that holds it is the folder of pictures, or of results."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(pictures, "photographs")
+    found = []
+    for classify in ("classify", "lambda images: classify(images)[:, ::-1]"):
+        program(Path("photographs") if where == "pictures" else tmp_path, classify)
+        defense = "photographs/mine" if where == "pictures" else "mine"
+        out = "out" if where == "pictures" else "mine"
+        asked = ["warmup", defense, "--pictures", "photographs", "--attacks", "clean", "--resume", "--out", out]
+        assert check.main(asked) == 0
+        found.append(json.loads(Path(out, "report.json").read_text())["attacks"]["clean"]["accuracy_at_100"])
+    assert found == pytest.approx([0.8, 0.2])
+
+
+@pytest.mark.slow("three runs of a program")
+def test_a_picture_of_another_class_is_attacked_again(
+    warmup: Callable[..., int], pictures: Path, tmp_path: Path
+) -> None:
+    """What was found for the other class is no result for this one."""
+    own = shutil.copytree(pictures, tmp_path / "own")
+    defense = program(tmp_path)
+    asked = ["warmup", str(defense), "--pictures", str(own), "--attacks", "clean,corruptions", "--out"]
+    assert check.main([*asked, str(tmp_path / "out")]) == 0
+    (own / "bird" / "c.png").rename(own / "bicycle" / "c.png")
+    assert check.main([*asked, str(tmp_path / "out"), "--resume"]) == 0
+    assert check.main([*asked, str(tmp_path / "fresh")]) == 0
+    assert told(tmp_path) == told(tmp_path, "fresh")
 
 
 def test_its_own_output_does_not_make_it_another_defense(

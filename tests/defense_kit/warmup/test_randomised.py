@@ -1,6 +1,7 @@
 """Whether a defense answers alike: noise that shows everywhere, near the border alone, or not at all."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -69,7 +70,18 @@ def test_noise_is_found_wherever_it_shows(classify: Classify, expected: bool, wh
     assert is_randomised(classify, BOTH, batch=16) is expected, why
 
 
-@pytest.mark.parametrize(("few", "batch"), [(BOTH[:1], 16), (BOTH, 2)])
-def test_without_both_classes_or_room_for_them_the_pictures_alone_are_asked(few: list, batch: int) -> None:  # type: ignore[type-arg]
-    assert not is_randomised(one_hot(separating(), 1e-4), few, batch=batch)
-    assert is_randomised(noisy, few, batch=batch)
+@pytest.mark.parametrize("batch", [1, 7, 64])
+def test_it_is_found_in_batches_of_any_size(batch: int) -> None:
+    assert is_randomised(one_hot(separating(), 1e-4), BOTH, batch=batch)
+    assert not is_randomised(one_hot(separating(), 0.0), BOTH, batch=batch)
+
+
+def test_the_ends_of_the_way_are_what_was_answered() -> None:
+    """Not what the pictures are: a defense may be wrong about the first of a class."""
+    wrong = [replace(each, is_bird=not each.is_bird) for each in BOTH]
+    assert is_randomised(one_hot(separating(), 1e-4), wrong, batch=16)
+
+
+def test_where_one_class_is_answered_the_pictures_alone_are_asked_about() -> None:
+    assert not is_randomised(one_hot(separating(), 1e-4), BOTH[:1], batch=16)
+    assert is_randomised(noisy, BOTH[:1], batch=16)

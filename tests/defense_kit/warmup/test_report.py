@@ -38,10 +38,10 @@ def answer(confidence: float, margin: float, **values: Any) -> MeasuredPicture:
 
 def measured(**found: Sequence[MeasuredPicture]) -> Measured:
     by_picture = {
-        name: {each.picture.sha256: answered for each, answered in zip(BIRDS, answers, strict=False)}
+        name: {each.picture.key: answered for each, answered in zip(BIRDS, answers, strict=False)}
         for name, answers in found.items()
     }
-    originals = {each.picture.sha256: "original.png" for each in BIRDS}
+    originals = {each.picture.key: "original.png" for each in BIRDS}
     return Measured("d", "sha256:0", "default", 64, False, by_picture, originals, dict.fromkeys(found, TIMING))
 
 
@@ -248,7 +248,7 @@ def test_the_rounded_picture_is_in_the_png_and_was_sent_again(run: Run) -> None:
         for attack, result in row["attacks"].items():
             with Image.open(folder / result["png"]) as opened:
                 pixels = np.asarray(opened).astype(np.float64)
-            assert np.abs(pixels - returned[attack][each.picture.sha256] * 255.0).max() <= 0.5 + 1e-4, "to nearest"
+            assert np.abs(pixels - returned[attack][each.picture.key] * 255.0).max() <= 0.5 + 1e-4, "to nearest"
             is_off = attack in ("spsa", "boundary")
             assert (result["wrong"], result["wrong_when_rounded"]) == (is_off, False), attack
     counts = found["attacks"]["spsa"]

@@ -209,3 +209,18 @@ def test_going_on_from_a_kept_state_gives_the_same_result(monkeypatch: pytest.Mo
         again = alone(descend(BIRD, start, STREAMS, state), classify)
         assert (again.queries, again.chosen) == (whole.queries, whole.chosen)
         assert again.picture.tobytes() == whole.picture.tobytes()
+
+
+def test_scores_near_the_end_of_float32_lead_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slope whose square is no float32 gives no NaN: what is asked about stays within 0 to 1."""
+    monkeypatch.setattr(module, "STEPS", 3)
+    of = picture(14)
+    asked = []
+
+    def huge(rows: Rows) -> Scores:
+        asked.append((float(rows.min()), float(rows.max())))
+        scores = linear()(rows)
+        return np.where(scores > 0, np.float32(3e38), np.float32(-3e38)) * np.sign(rows[:, :1, 0, 0] - 0.4)
+
+    result = alone(spsa(of), huge)
+    assert np.isfinite(result.picture).all() and all(0 <= low <= high <= 1 for low, high in asked)

@@ -54,7 +54,9 @@ from scoring.enums import Fault, RunState, TrialKind
 from scoring.models import Run, Trial
 from scoring.trials import services as trials
 from tests import factories
+from tests.contest import release_fixtures
 from tests.contest.defenses import cast as staking
+from tests.contest.defenses.test_warmups import report as warmup_report
 from tests.contest.ledger import cast as money
 from tests.contest.prizes.cast import confirm
 from tests.scoring import cast as scored
@@ -117,6 +119,7 @@ COMMANDS: dict[str, set[str] | str] = {
     "publish_reference_defenses": {"defense.publish"},
     "import_private_set": {"private_set.begin", "private_set.complete"},
     "retry_dead_runs": {"run.retry", "trial.retry"},
+    "warmup": {"defense.warmup"},
     "import_images": {"picture.import"},
     "load_known_pictures": {"known_picture.load"},
     "unused_files": {"unused_file.remove"},
@@ -453,6 +456,14 @@ def _private_set(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _command("import_private_set", str(path), "--note", "our own garden")
 
 
+def _warmup(patch: pytest.MonkeyPatch) -> None:
+    """Record a warm-up that somebody else ran."""
+    defense = release_fixtures.defense(1)
+    patch.setattr("contest.defenses.warmup_pictures.contest_pictures", lambda most: [])
+    patch.setattr("defense_kit.warmup.command.measure", lambda *_: warmup_report(defense))
+    _command("warmup", defense.public_id)
+
+
 # action -> the command that leaves it, as nobody but under its own name.
 BY_COMMAND: dict[str, tuple[str, Callable[[Path, pytest.MonkeyPatch], object]]] = {
     "role.give": (
@@ -497,6 +508,7 @@ BY_COMMAND: dict[str, tuple[str, Callable[[Path, pytest.MonkeyPatch], object]]] 
         "import_defense",
         lambda path, _: _command("import_defense", str(staking.archive(path)), "--name", "stranger"),
     ),
+    "defense.warmup": ("warmup", lambda _, patch: _warmup(patch)),
     "demo_clock.move": (
         "demo_clock",
         lambda path, patch: (
