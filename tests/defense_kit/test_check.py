@@ -21,6 +21,7 @@ from defense_kit.limits import DefenseLimits
 from defense_kit.protocol import BatchAnswers
 from defense_kit.sealing import SCORER_LABEL
 from policy.numbers import Policy
+from scoring.inference import load_torch
 from tests.defense_kit.programs import EXAMPLES, GOOD, write
 from tests.images import PYTHON, Image, files_layer, numpy_layer, python_layer, write_archive
 
@@ -377,6 +378,26 @@ def test_the_table_of_frames_has_the_types_and_the_row_of_an_answer() -> None:
     assert f"{frames.ANSWER_ROW.itemsize} bytes a row" in PAGE and frames.HEADER.size == 24
 
 
-@pytest.mark.parametrize("number", [1, 2], ids=["of one's own", "of the warm-up contest"])
+@pytest.mark.parametrize("number", [2, 3], ids=["of one's own", "of the warm-up contest"])
 def test_the_examples_on_the_page_are_accepted(number: int, tmp_path: Path, checked: Callable[..., Any]) -> None:
     assert checked(write(tmp_path / "d", PAGE.split("```python\n")[number].split("```")[0]))[0] == 0
+
+
+NETWORK = """
+from torch import nn
+
+class Network(nn.Sequential):
+    def __init__(self):
+        super().__init__(nn.AvgPool2d(112), nn.Flatten(), nn.Linear(12, 2))
+"""
+
+
+@pytest.mark.slow("it loads torch twice more")
+def test_a_trained_network_is_accepted_as_the_page_begins_with_it(tmp_path: Path, checked: Callable[..., Any]) -> None:
+    torch = load_torch()
+    folder = write(tmp_path / "d", PAGE.split("```python\n")[1].split("```")[0])
+    (folder / "network.py").write_text(NETWORK)
+    made: dict[str, Any] = {}
+    exec(NETWORK, made)
+    torch.save(made["Network"]().state_dict(), folder / "weights.pt")
+    assert checked(folder)[0] == 0
