@@ -68,7 +68,7 @@ def _speeds(place: Path, speed: Speed, plan: WarmupPlan) -> tuple[list[float], l
         for _ in range(plan.rounds):
             alone.append(bare_speed(process, speed.batches))
             ran, counts = run_attack(place, pictures, begin, speed.rows, many)
-            asked.append(counts.asked / ran.seconds)
+            asked.append(counts.wanted / ran.seconds)
     return alone, asked
 
 

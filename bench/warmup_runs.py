@@ -17,7 +17,7 @@ from bench.warmup_defense import opened
 from defense_kit.warmup import boundary as boundary_module
 from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Rows, as_floats
 from defense_kit.warmup.boundary import BoundaryState, boundary, distance
-from defense_kit.warmup.measure import AskedSession
+from defense_kit.warmup.measure import ScoreSession
 from defense_kit.warmup.pictures import attacked_picture
 from defense_kit.warmup.scheduler import RowCounts, Scheduler
 from defense_kit.warmup.spsa import first_move
@@ -126,7 +126,7 @@ def run_attack(
 ) -> tuple[Ran, RowCounts]:
     """Run an attack on pictures against the defense in `place`; its start is not counted."""
     with opened(place, batch) as session:
-        defense = AskedSession(session)
+        defense = ScoreSession(session)
         defense.send(np.zeros((batch, *as_floats(of[0].pixels).shape), np.float32))
         defense.receive()
         scheduler, began = Scheduler[int](defense, batch=batch, most_running=running), time.perf_counter()

@@ -195,7 +195,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "adjudication/zipapp.py:build_zipapp",
         "contest/demo/programs.py:tar_of",
         "contest/demo/programs.py:zip_of",
-        "defense_kit/warmup/corruption_digital.py:jpeg",
+        "defense_kit/warmup/corruptions/digital.py:jpeg",
         "defense_kit/warmup/streams.py:Streams.bits",
     ),
     "written by another process of this server": (

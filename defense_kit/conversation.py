@@ -159,7 +159,7 @@ class Conversation:
         for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
             connection.setsockopt(socket.SOL_SOCKET, option, BUFFER_BYTES)
         self._connection, self._deadlines, self._over = connection, deadlines, over
-        self._asked: deque[_PendingBatch] = deque()
+        self._pending: deque[_PendingBatch] = deque()
         self._answers: deque[BatchAnswers] = deque()
         self._incoming = _Incoming()
         self._greeted, self._pixels = False, frames.CONTEST_PIXELS
@@ -184,22 +184,22 @@ class Conversation:
     @property
     def outstanding(self) -> int:
         """How many batches were sent whose answers were not yet handed out by `receive`."""
-        return len(self._asked) + len(self._answers)
+        return len(self._pending) + len(self._answers)
 
     def send(self, request_id: int, images: NDArray[Any]) -> None:
         """Send images [N, S, S, 3] under `request_id`; two batches at most may be outstanding."""
         if self.outstanding >= MOST_OUTSTANDING:
             raise ValueError(f"{self.outstanding} batches are outstanding; receive one first")
         pixels = np.ascontiguousarray(images, frames.PIXELS[self._pixels])
-        if not self._asked:
+        if not self._pending:
             self._refuse_uncalled()
-        asked = _PendingBatch(request_id, len(pixels))
-        self._asked.append(asked)
-        if len(self._asked) == 1:
+        batch = _PendingBatch(request_id, len(pixels))
+        self._pending.append(batch)
+        if len(self._pending) == 1:
             self._start_clock()
         header = frames.pack_header(frames.BATCH, request_id, len(pixels), pixels.nbytes)
         self._write([memoryview(header), pixels.data.cast("B")])
-        asked.sent = True
+        batch.sent = True
 
     def receive(self) -> BatchAnswers:
         """Wait for the answers to the oldest batch outstanding, and return them."""
@@ -220,7 +220,7 @@ class Conversation:
 
     def _start_clock(self) -> None:
         """Give the oldest batch that is not answered its time."""
-        text = f"batch {self._asked[0].request_id} was not read and answered in time"
+        text = f"batch {self._pending[0].request_id} was not read and answered in time"
         self._allow(self._deadlines.batch, Fault.BATCH_TIMEOUT, text)
 
     def _write(self, parts: Sequence[memoryview]) -> None:
@@ -279,11 +279,11 @@ class Conversation:
             return
         if not self._greeted:
             protocol.check_hello(frame)
-        elif not self._asked:
+        elif not self._pending:
             raise protocol.refuse(f"a frame of type {frame.kind} came while nothing was asked")
         else:
-            protocol.check_answer(frame, self._asked[0].request_id, self._asked[0].rows)
-            if not self._asked[0].sent:
+            protocol.check_answer(frame, self._pending[0].request_id, self._pending[0].rows)
+            if not self._pending[0].sent:
                 raise protocol.refuse("a batch was answered before all of it had been sent")
 
     def _take_payload(self) -> bytearray:
@@ -297,8 +297,8 @@ class Conversation:
         if self._read_some() is None:
             return
         payload = self._take_payload()
-        self._answers.append(protocol.read_answers(payload, self._asked.popleft().rows, self._pixels))
-        if self._asked:
+        self._answers.append(protocol.read_answers(payload, self._pending.popleft().rows, self._pixels))
+        if self._pending:
             self._start_clock()
 
     def _refuse_uncalled(self) -> None:

@@ -43,8 +43,8 @@ class LaunchedDefense(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class AskedPictures:
-    """What a defense is asked: pictures of one side in pixels, rows of a batch, and uint8 or float32 values."""
+class InputFormat:
+    """What a defense is sent: pictures of one side in pixels, rows of a batch, and uint8 or float32 values."""
 
     image_size: int
     batch_size: int
@@ -64,12 +64,10 @@ class DefenseSession(AbstractContextManager["DefenseSession"]):
 
     device = ""
 
-    def __init__(
-        self, launched: LaunchedDefense, conversation: Conversation, name: str, asked: "AskedPictures"
-    ) -> None:
+    def __init__(self, launched: LaunchedDefense, conversation: Conversation, name: str, sent: "InputFormat") -> None:
         self.name = name
         self._launched, self._conversation = launched, conversation
-        self._asked = asked
+        self._format = sent
         self._sent = 0
 
     def send(self, images: NDArray[Any]) -> None:
@@ -77,7 +75,7 @@ class DefenseSession(AbstractContextManager["DefenseSession"]):
 
         RunnerFault when they cannot be sent. Two batches at most may be between `send` and `receive`.
         """
-        side, most, pixels = self._asked.image_size, self._asked.batch_size, self._asked.pixels
+        side, most, pixels = self._format.image_size, self._format.batch_size, self._format.pixels
         if images.dtype != PIXELS[pixels] or images.shape[1:] != (side, side, 3) or not 1 <= len(images) <= most:
             raise ValueError(f"a batch is {images.dtype} {images.shape}, expected {pixels} [1..{most}, S, S, 3]")
         self._sent += 1
@@ -128,14 +126,14 @@ def open_defense(
 ) -> DefenseSession:
     """Start a defense, let it in, hear its HELLO and tell it READY; every way to fail is a RunnerFault.
 
-    One that does not take the `pixels` asked for is told how it can.
+    The fault of one that does not take these `pixels` says how it can.
     `seed` is 0 to 2^63 - 1. The socket lies in a folder of its own inside `folder` (default: the system's temporary
     folder). `cancelled` is asked about twice a second while the harness waits: True ends the run as `cancelled`.
     """
     with PeerSocket(folder) as gate:
         launched = _start(launch, gate.path)
         try:
-            return _greet(gate, launched, AskedPictures(image_size, batch_size, pixels), seed, deadlines, cancelled)
+            return _greet(gate, launched, InputFormat(image_size, batch_size, pixels), seed, deadlines, cancelled)
         except BaseException as error:
             launched.stop()
             if isinstance(error, RunnerFault):
@@ -155,7 +153,7 @@ def _start(launch: Launch, path: Path) -> LaunchedDefense:
 def _greet(
     gate: PeerSocket,
     launched: LaunchedDefense,
-    asked: AskedPictures,
+    sent: InputFormat,
     seed: int,
     deadlines: ConversationDeadlines,
     stop: Cancelled,
@@ -165,13 +163,13 @@ def _greet(
     conversation = Conversation(connection, deadlines, over)
     try:
         hello = conversation.hello()
-        if asked.pixels not in hello.pixels:
+        if sent.pixels not in hello.pixels:
             raise RunnerFault(Fault.PROTOCOL, NO_CLASSIFIER)
-        conversation.ready(asked.image_size, asked.batch_size, seed, asked.pixels)
+        conversation.ready(sent.image_size, sent.batch_size, seed, sent.pixels)
     except BaseException:
         conversation.close()
         raise
-    return DefenseSession(launched, conversation, hello.name, asked)
+    return DefenseSession(launched, conversation, hello.name, sent)
 
 
 def _over(launched: LaunchedDefense, cancelled: Cancelled) -> Over:

@@ -40,12 +40,12 @@ def _number(text: str, *, least: int, most: int) -> int:
     return int(text)
 
 
-def mode_of(asked: argparse.Namespace) -> str:
+def mode_of(options: argparse.Namespace) -> str:
     """Return the mode of the run."""
-    return QUICK if asked.quick else DEFAULT
+    return QUICK if options.quick else DEFAULT
 
 
-def most_pictures(asked: argparse.Namespace) -> int | None:
+def most_pictures(options: argparse.Namespace) -> int | None:
     """Return how many pictures are taken at most; None for all."""
-    most: int | None = asked.images
-    return QUICK_PICTURES if most is None and asked.quick else most
+    most: int | None = options.images
+    return QUICK_PICTURES if most is None and options.quick else most

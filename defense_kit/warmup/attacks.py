@@ -44,7 +44,7 @@ class AttackedPicture:
 
 @dataclass(frozen=True, slots=True)
 class AttackResult:
-    """What an attack returns: the picture with its scores, how many rows it asked for, and what it chose.
+    """What an attack returns: the picture with its scores, how many rows it queried, and what it chose.
 
     `bad_rows` counts the answers that were not finite; `checkpoints` fills it in.
     """
@@ -57,12 +57,16 @@ class AttackResult:
 
 
 def as_floats(pixels: Bytes) -> Rows:
-    """Return 8-bit pixels as the values that a defense is asked about: k / 255 in float32."""
+    """Return 8-bit pixels as the values that a defense gets: k / 255 in float32."""
     return pixels.astype(np.float32) / np.float32(255)
 
 
 def clean(of: AttackedPicture) -> Attack:
-    """Ask about the picture as it is."""
-    rows = as_floats(of.pixels)[np.newaxis]
-    scores = yield rows
-    return AttackResult(rows[0], scores[0], 1)
+    """Return the picture as it is."""
+    return single_query(as_floats(of.pixels))
+
+
+def single_query(picture: Rows) -> Attack:
+    """Return a picture [224, 224, 3] with its scores."""
+    scores = yield picture[np.newaxis]
+    return AttackResult(picture, scores[0].copy(), 1)

@@ -1,6 +1,6 @@
 """The boundary attack (Brendel et al. 2017): it walks along the border of the wrong class towards the picture.
 
-Geometry is float64; what is asked about, and kept, is float32.
+Geometry is float64; what is queried, and kept, is float32.
 """
 
 from collections.abc import Callable, Generator, Iterable, Sequence

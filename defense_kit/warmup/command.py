@@ -29,11 +29,11 @@ RESULTS, REPORT, PAGE = "results.sqlite3", "report.json", "report.html"
 MEASURED, FAULT, WRONG_USE, STOPPED = 0, 1, 2, 130
 
 
-def run(asked: argparse.Namespace, launch: Launch, digest_of_defense: Callable[[], str]) -> int:
-    """Measure a defense, write the report into `asked.out`, and return the exit status."""
+def run(options: argparse.Namespace, launch: Launch, digest_of_defense: Callable[[], str]) -> int:
+    """Measure a defense, write the report into `options.out`, and return the exit status."""
     try:
-        pictures = read_pictures(asked.pictures, most_pictures(asked))
-        measure(asked, _opened(launch, asked.batch_size), pictures, digest_of_defense())
+        pictures = read_pictures(options.pictures, most_pictures(options))
+        measure(options, _opened(launch, options.batch_size), pictures, digest_of_defense())
         return MEASURED
     except (UnusablePictures, UnusableResults, OSError, sqlite3.Error) as error:
         print(f"python -m defense_kit warmup: {error}", file=sys.stderr)
@@ -46,30 +46,30 @@ def run(asked: argparse.Namespace, launch: Launch, digest_of_defense: Callable[[
 
 
 def measure(
-    asked: argparse.Namespace,
+    options: argparse.Namespace,
     opened: AbstractContextManager[tuple[str, FloatSession]],
     pictures: Sequence[LabelledPicture],
     digest: str,
 ) -> dict[str, Any]:
-    """Measure a defense, write everything into `asked.out`, and return the report.
+    """Measure a defense, write everything into `options.out`, and return the report.
 
     `opened` starts the defense and gives its name and the session; `digest` is what its results are kept under.
-    UnusableResults where the folder has results that nobody asked to go on with: then nothing is started.
+    UnusableResults where the folder has results although --resume is not given: then nothing is started.
     """
-    asked.out.mkdir(parents=True, exist_ok=True)
-    mode = mode_of(asked)
+    options.out.mkdir(parents=True, exist_ok=True)
+    mode = mode_of(options)
     with (
-        _stopped_as_by_hand(asked.out),
-        open_results(asked.out / RESULTS, digest, resume=asked.resume, mode=mode) as results,
+        _stopped_as_by_hand(options.out),
+        open_results(options.out / RESULTS, digest, resume=options.resume, mode=mode) as results,
         opened as (name, session),
     ):
-        measurement = Measurement(session, pictures, results, batch=asked.batch_size, folder=asked.out, mode=mode)
-        measured = measurement.run(asked.attacks, defense=name, digest=digest)
+        measurement = Measurement(session, pictures, results, batch=options.batch_size, folder=options.out, mode=mode)
+        measured = measurement.run(options.attacks, defense=name, digest=digest)
     found = report(pictures, measured)
-    _write(asked.out / REPORT, json.dumps(found, indent=1, allow_nan=False) + "\n")
-    _write(asked.out / PAGE, page(found, pictures, asked.out))
+    _write(options.out / REPORT, json.dumps(found, indent=1, allow_nan=False) + "\n")
+    _write(options.out / PAGE, page(found, pictures, options.out))
     print(table(found))
-    print(f"Written: {asked.out / REPORT} and {asked.out / PAGE}")
+    print(f"Written: {options.out / REPORT} and {options.out / PAGE}")
     return found
 
 
@@ -101,10 +101,10 @@ def _opened(launch: Launch, batch: int) -> Iterator[tuple[str, FloatSession]]:
         yield session.name, session
 
 
-def no_part_of_it(asked: argparse.Namespace) -> list[Path]:
+def no_part_of_it(options: argparse.Namespace) -> list[Path]:
     """Return what may lie in a defense's folder and is none of its files: what this command writes, and pictures."""
     written = [REPORT, PAGE, FOLDER, *(RESULTS + end for end in ("", "-journal", "-wal", "-shm"))]
-    return [asked.out / name for name in written] + [asked.pictures / name for name in CLASSES]
+    return [options.out / name for name in written] + [options.pictures / name for name in CLASSES]
 
 
 def digest_of(program: Path, *, whole_folder: bool, without: Sequence[Path]) -> str:

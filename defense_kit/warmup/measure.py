@@ -14,7 +14,7 @@ import numpy as np
 from defense_kit.frames import CLASSES
 from defense_kit.protocol import BatchAnswers
 from defense_kit.warmup import DEFAULT, QUICK, QUICK_STEPS
-from defense_kit.warmup.attacks import Attack, AttackResult, Rows, Scores, as_floats, clean
+from defense_kit.warmup.attacks import Attack, Rows, Scores, as_floats, clean, single_query
 from defense_kit.warmup.boundary import boundary
 from defense_kit.warmup.changes import distance, start_of, write_png
 from defense_kit.warmup.checkpoints import Begin, Checkpoints
@@ -28,7 +28,7 @@ from defense_kit.warmup.spatial_grid import spatial_grid
 from defense_kit.warmup.spsa import spsa
 
 BOUNDARY_PICTURES = 50  # of each class
-TELL_SECONDS = 10.0
+PROGRESS_SECONDS = 10.0
 _ROWS_AT_ONCE = {"clean": 1, "spatial_grid": 31, "corruptions": 17, "spsa": 64, "boundary": 1}
 _NO_PICTURE = np.zeros((0, 0, 3), np.float32)  # in place of one that is not needed any longer
 
@@ -43,8 +43,8 @@ class FloatSession(Protocol):
         """Return the answers to the oldest batch."""
 
 
-class AskedSession:
-    """An open defense as the scheduler asks it; `on_sent` is called with each batch."""
+class ScoreSession:
+    """An open defense as the scheduler uses it; `on_sent` is called with each batch."""
 
     def __init__(self, session: FloatSession) -> None:
         self._session = session
@@ -73,7 +73,7 @@ class Measurement:
         folder: Path,
         mode: str = DEFAULT,
     ) -> None:
-        self._defense, self._pictures, self._results = AskedSession(session), pictures, results
+        self._defense, self._pictures, self._results = ScoreSession(session), pictures, results
         self._of = {each.picture.key: each.picture for each in pictures}
         self._batch, self._folder = batch, folder
         self._set = hashlib.sha256(b"".join(each.picture.key for each in pictures)).hexdigest()
@@ -94,11 +94,11 @@ class Measurement:
         scheduler = Scheduler[bytes](self._defense, batch=self._batch, most_running=running)
         checkpoints = Checkpoints(self._results, name, self._kept_as(name))
         begun = ((each.picture.key, checkpoints.begin(each.picture, self._begin(name, each))) for each in of)
-        progress = _Progress(name, len(of), lambda: scheduler.counts.asked)
+        progress = _Progress(name, len(of), lambda: scheduler.counts.wanted)
 
         def sent() -> None:
             checkpoints.save_each_minute()
-            progress.tell()
+            progress.print_sometimes()
 
         self._defense.on_sent = sent
         began = time.monotonic()
@@ -112,7 +112,7 @@ class Measurement:
             raise
         progress.end()
         self._defense.on_sent = lambda: None
-        return AttackTiming(len(of), scheduler.counts.asked, scheduler.counts.sent, time.monotonic() - began)
+        return AttackTiming(len(of), scheduler.counts.wanted, scheduler.counts.sent, time.monotonic() - began)
 
     def _kept_as(self, name: str) -> str:
         """Return what an attack is kept as: the boundary attack begins from other pictures of this very set."""
@@ -135,7 +135,7 @@ class Measurement:
                     pixels, of = as_bytes(result.picture), self._of[key]
                     far, png = distance(start_of(name, of), result.picture), write_png(self._folder, of, name, pixels)
                     found[key] = partial(MeasuredPicture, replace(result, picture=_NO_PICTURE), far, png)
-                    yield key, _asked(as_floats(pixels))
+                    yield key, single_query(as_floats(pixels))
 
         scheduler = Scheduler[bytes](self._defense, batch=self._batch, most_running=2 + 2 * self._batch)
         return {key: found[key](answered.scores) for key, answered in scheduler.run(rounded())}
@@ -160,11 +160,6 @@ def as_bytes(picture: Rows) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]"
     return rounded
 
 
-def _asked(picture: Rows) -> Attack:
-    scores = yield picture[np.newaxis]
-    return AttackResult(picture, scores[0].copy(), 1)
-
-
 def _first_of_class(pictures: Sequence[LabelledPicture], of_class: str) -> list[LabelledPicture]:
     """Return those of a class that the boundary attack takes, by a hash of their own."""
     return sorted((each for each in pictures if each.of_class == of_class), key=lambda each: each.boundary_rank)[
@@ -173,32 +168,32 @@ def _first_of_class(pictures: Sequence[LabelledPicture], of_class: str) -> list[
 
 
 class _Progress:
-    """Tells on standard error how many pictures of an attack are done, the rate, and when all will be."""
+    """Prints on standard error how many pictures of an attack are done, the rate, and when all will be."""
 
     def __init__(self, name: str, pictures: int, rows: Callable[[], int]) -> None:
         self._name, self._pictures, self._rows = name, pictures, rows
         self.done = 0
-        self._began = self._told = time.monotonic()
+        self._began = self._printed = time.monotonic()
 
-    def tell(self) -> None:
-        """Tell, where it is some time since the last time."""
+    def print_sometimes(self) -> None:
+        """Print a line, unless the last one is recent."""
         now = time.monotonic()
-        if now - self._told < TELL_SECONDS:
+        if now - self._printed < PROGRESS_SECONDS:
             return
-        self._told = now
+        self._printed = now
         ends = ""
         if self.done:
             left = (self._pictures - self.done) * (now - self._began) / self.done
             ends = time.strftime(", done about %Y-%m-%d %H:%M", time.localtime(time.time() + left))
-        self._say(f"{self.done:,} of {self._pictures:,} pictures, {self._rate():,.0f} queries/s{ends}")
+        self._print(f"{self.done:,} of {self._pictures:,} pictures, {self._rate():,.0f} queries/s{ends}")
 
     def end(self) -> None:
         """All pictures are done."""
         done = f"{self.done:,} pictures, {self._rate():,.0f} queries/s"
-        self._say(done if self._pictures else "nothing was left to do")
+        self._print(done if self._pictures else "nothing was left to do")
 
     def _rate(self) -> float:
         return self._rows() / max(time.monotonic() - self._began, 1e-9)
 
-    def _say(self, words: str) -> None:
+    def _print(self, words: str) -> None:
         print(f"{self._name}: {words}", file=sys.stderr, flush=True)

@@ -1,7 +1,7 @@
 """Finds out whether a defense answers the same picture always alike, also one that hides its scores.
 
 A defense that says 0 or 1 alone answers alike nearly everywhere, whatever noise it adds: only where its classes meet
-does the noise show. So the way between a bird and a bicycle is asked about twice, ever closer around that place.
+does the noise show. So the way between a bird and a bicycle is queried twice, ever closer around that place.
 """
 
 from collections.abc import Callable, Sequence

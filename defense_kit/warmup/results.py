@@ -81,7 +81,7 @@ class Results:
 @contextmanager
 def open_results(path: Path, defense: str, *, resume: bool, mode: str = DEFAULT) -> Iterator[Results]:
     """Open the file for this process alone. UnusableResults while another one has it, and where it has results of this
-    defense although nobody asked to go on with them: they may have taken days."""
+    defense although `resume` is false: they may have taken days."""
     connection = sqlite3.connect(path, timeout=0)
     try:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")

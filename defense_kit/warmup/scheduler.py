@@ -23,7 +23,7 @@ THREADS = min(8, os.cpu_count() or 1)  # more wait for each other: what is not N
 Key = TypeVar("Key")
 
 
-class AskedDefense(Protocol):
+class BatchDefense(Protocol):
     """A defense that answers float32 batches in order; MOST_SENT at most are under way."""
 
     def send(self, rows: Rows) -> None:
@@ -65,16 +65,16 @@ class _Running(Generic[Key]):
 
 @dataclass(slots=True)
 class RowCounts:
-    """What was sent: rows that attacks asked for, and rows of whole batches with their padding."""
+    """What was sent: rows that attacks wanted, and rows of whole batches with their padding."""
 
-    asked: int = 0
+    wanted: int = 0
     sent: int = 0
 
 
 class Scheduler(Generic[Key]):
     """Runs attacks against a defense in batches of `batch` rows, at most `most_running` attacks at once."""
 
-    def __init__(self, defense: AskedDefense, *, batch: int, most_running: int) -> None:
+    def __init__(self, defense: BatchDefense, *, batch: int, most_running: int) -> None:
         self._defense, self._batch, self._most_running = defense, batch, most_running
         self._waiting: deque[_Running[Key]] = deque()  # with rows that were not sent
         self._under_way: deque[list[tuple[_Running[Key], int]]] = deque()  # of each batch: whose, and how many rows
@@ -130,7 +130,7 @@ class Scheduler(Generic[Key]):
                 self._waiting.popleft()
         rows[filled:] = 0
         self._under_way.append(shares)
-        self.counts.asked += filled
+        self.counts.wanted += filled
         self.counts.sent += self._batch
         self._defense.send(rows)
 

@@ -1,4 +1,4 @@
-"""The grid of rotations and translations: every one of 775 is asked about, and the worst is returned."""
+"""The grid of rotations and translations: each of 775 is queried, and the worst is returned."""
 
 import numpy as np
 

@@ -61,7 +61,7 @@ def spsa(
     """Attack a picture, from the start or from a kept state; `keep` is called with the state after each step, and
     there are STEPS of them at most where `steps` does not say how many.
 
-    It stops as soon as the picture just asked about is wrong enough, and returns the worst one that was asked about.
+    It stops as soon as the picture just queried is wrong enough, and returns the worst one that was queried.
     """
     streams = Streams("spsa", of.sha256)
     result = yield from descend(of, first_move(of, streams), streams, state, keep, steps)

@@ -44,20 +44,20 @@ class Command(RecordedCommand):
         from defense_kit.warmup.pictures import UnusablePictures, read_pictures
         from defense_kit.warmup.results import UnusableResults
 
-        asked = Namespace(**options)
-        defense = Defense.objects.filter(public_id=asked.defense).first()
+        given = Namespace(**options)
+        defense = Defense.objects.filter(public_id=given.defense).first()
         if defense is None:
-            raise CommandError(f"There is no defense {asked.defense}: its page shows the ID.")
-        asked.out = asked.out or settings.DATA_DIR / "warmup" / defense.public_id
+            raise CommandError(f"There is no defense {given.defense}: its page shows the ID.")
+        given.out = given.out or settings.DATA_DIR / "warmup" / defense.public_id
         try:
-            most = most_pictures(asked)
-            pictures = read_pictures(asked.pictures, most) if asked.pictures else contest_pictures(most)
-            report = measure(asked, _opened(defense, asked.batch_size), pictures, defense.digest)
+            most = most_pictures(given)
+            pictures = read_pictures(given.pictures, most) if given.pictures else contest_pictures(most)
+            report = measure(given, _opened(defense, given.batch_size), pictures, defense.digest)
         except (UnusablePictures, UnusableResults, sqlite3.Error) as error:
             raise CommandError(str(error)) from error
         except RunnerFault as fault:
             raise CommandError(f"{WORDS[fault.fault].meaning} {fault.text}\n{fault.log}".strip()) from fault
-        if asked.pictures or asked.images:
+        if given.pictures or given.images:
             self.stdout.write("Not recorded: only a run on all pictures of the contest is.")
             return
         if not connection.is_usable():  # its last use may be days ago

@@ -57,7 +57,7 @@ def test_each_attack_gets_the_answers_to_its_own_rows(attacks: list[list[int]], 
     found = dict(scheduler.run((number, asking(number, sizes)) for number, sizes in enumerate(attacks)))
     assert {number: result.queries for number, result in found.items()} == dict(enumerate(map(sum, attacks)))
     assert defense.shapes <= {(batch, *SHAPE)}
-    assert scheduler.counts.asked == sum(map(sum, attacks)) == sum(defense.full)
+    assert scheduler.counts.wanted == sum(map(sum, attacks)) == sum(defense.full)
     assert scheduler.counts.sent == batch * len(defense.full)
     assert max(defense.under_way, default=0) <= MOST_SENT
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.random import Generator
 
-from defense_kit.warmup import corruption_blur, corruption_digital, corruption_noise, corruption_weather
 from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, as_floats
+from defense_kit.warmup.corruptions import blur, digital, noise, weather
 from defense_kit.warmup.moves import Bytes, Floats
 from defense_kit.warmup.streams import Purpose, Streams
 
@@ -15,23 +15,23 @@ Corruption = Callable[[Bytes, Generator], Floats]
 CORRUPTIONS: Mapping[str, Corruption] = {
     each.__name__: each
     for each in (
-        corruption_noise.gaussian_noise,
-        corruption_noise.shot_noise,
-        corruption_noise.impulse_noise,
-        corruption_blur.defocus_blur,
-        corruption_blur.glass_blur,
-        corruption_blur.motion_blur,
-        corruption_blur.zoom_blur,
-        corruption_weather.fog,
-        corruption_weather.brightness,
-        corruption_digital.contrast,
-        corruption_digital.elastic,
-        corruption_digital.pixelate,
-        corruption_digital.jpeg,
-        corruption_noise.speckle_noise,
-        corruption_blur.gaussian_blur,
-        corruption_weather.spatter,
-        corruption_digital.saturate,
+        noise.gaussian_noise,
+        noise.shot_noise,
+        noise.impulse_noise,
+        blur.defocus_blur,
+        blur.glass_blur,
+        blur.motion_blur,
+        blur.zoom_blur,
+        weather.fog,
+        weather.brightness,
+        digital.contrast,
+        digital.elastic,
+        digital.pixelate,
+        digital.jpeg,
+        noise.speckle_noise,
+        blur.gaussian_blur,
+        weather.spatter,
+        digital.saturate,
     )
 }
 NAMES = tuple(CORRUPTIONS)

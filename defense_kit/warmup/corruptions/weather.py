@@ -8,7 +8,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from defense_kit.warmup.corruption_noise import normals
+from defense_kit.warmup.corruptions.noise import normals
 from defense_kit.warmup.moves import SIDE, Bytes, Floats
 
 _CLOUD_SIDE = 256
