@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bench import resnet50
-from defense_kit.sealing import ALLOCATOR, SHORT_WAIT
+from defense_kit.limits import DefenseLimits, library_settings
 
 SIDE = 299
 CNN, RESNET50 = "demo-cnn", "resnet50"
@@ -58,7 +58,7 @@ class Bare:
 
     def __init__(self, name: str, file: Path, device: str, rows: int, *, tuned: bool) -> None:
         command = [sys.executable, "-m", "bench.networks", name, str(file), device, str(rows)]
-        settings = os.environ | (ALLOCATOR | SHORT_WAIT if tuned else {})
+        settings = os.environ | (library_settings(DefenseLimits().cpus) if tuned else {})
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=settings
         )

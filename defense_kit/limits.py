@@ -10,6 +10,14 @@ BATCH_SIZE = 16  # rows of one fixed, padded batch
 SECONDS_PER_PICTURE = 60  # a batch has its rows' share
 START_SECONDS = 300  # until a defense connects
 HELLO_SECONDS = 30  # from there until its HELLO
+# A thread of GNU's OpenMP that waits for others gives its processor up soon, as where there are more threads than
+# processors: the scorer needs some of their time. Measured beside other programs, a network took three times as long
+# with the usual number.
+SHORT_WAIT = {"GOMP_SPINCOUNT": "1000"}
+# A program whose C library is GNU's gives memory of the size of a batch back at once, and every batch pays for each
+# page again: measured, a small network took three times as long.
+_ALLOCATOR = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(1 << 30))
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +30,11 @@ class DefenseLimits:
     scratch_mib: int = 1024  # everything it writes, all files together
     files: int = 1024  # open at a time, for each process
     log_kib: int = 64  # the end of what it prints is kept
+
+
+def library_settings(cpus: int) -> dict[str, str]:
+    """Return the environment variables by which libraries use memory and so many processors well.
+
+    A library that counts the machine's processors would start more threads than a defense has processor time for.
+    """
+    return {**dict.fromkeys(_THREADS, str(cpus)), **_ALLOCATOR, **SHORT_WAIT}

@@ -14,7 +14,7 @@ from typing import IO
 
 from defense_kit import keeper
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.limits import DefenseLimits
+from defense_kit.limits import DefenseLimits, library_settings
 from defense_kit.logs import LogReader, LogRing
 from defense_kit.protocol import cause
 
@@ -121,7 +121,7 @@ def _environment(socket_path: Path, scratch: Path, site: Path, limits: DefenseLi
         "TMPDIR": str(scratch),
         "PYTHONPATH": str(site),
         "DEFENSE_SOCKET": str(socket_path),
-        "OMP_NUM_THREADS": str(limits.cpus),
+        **library_settings(limits.cpus),
     }
 
 

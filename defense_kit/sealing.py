@@ -8,7 +8,7 @@ from typing import Any
 
 from defense_kit.archive import check_configuration
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.limits import DefenseLimits
+from defense_kit.limits import DefenseLimits, library_settings
 
 UID = 65534  # nobody
 SOCKET = "/run/defense/defense.sock"
@@ -17,13 +17,6 @@ SCORER_LABEL, ATTEMPT_LABEL, DIGEST_LABEL = "unanimous.scorer", "unanimous.attem
 _DIGEST = re.compile(r"(?:[a-z0-9][a-z0-9./:_-]*@)?sha256:[0-9a-f]{64}")
 _SHARED_MEMORY = "64m"
 _MOST_FILES_IN_SCRATCH = 1 << 16  # their names take memory as well
-# A program whose C library is GNU's gives memory of the size of a batch back at once, and every batch pays for each
-# page anew: measured, a small network took more than twice as long.
-ALLOCATOR = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(1 << 30))
-# A thread of GNU's OpenMP that waits for others gives its processor up soon, as where there are more threads than
-# processors: the scorer needs some of their time. Measured beside other programs, a network took three times as long
-# with the usual number.
-SHORT_WAIT = {"GOMP_SPINCOUNT": "1000"}
 # What a container may take over from its image. LD_* and NVIDIA_* are read by the container runtime's own programs,
 # outside; everything else a participant sets under the name DEFENSE_*.
 _FROM_IMAGE = re.compile(r"PATH|LANG|LC_[A-Z]+|PYTHONPATH|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|DEFENSE_\w+")
@@ -113,16 +106,12 @@ def _bounds(limits: DefenseLimits) -> dict[str, Any]:
 def _environment(image: Mapping[str, Any], limits: DefenseLimits) -> dict[str, str | None]:
     """Return what a defense finds in its environment; None takes a variable of the image's away."""
     brought = dict(entry.partition("=")[::2] for entry in image.get("Env") or [])
-    threads = str(limits.cpus)
     return {
         **{name: value if _FROM_IMAGE.fullmatch(name) else None for name, value in brought.items()},
         "HOME": SCRATCH,
         "TMPDIR": SCRATCH,
         "TORCHINDUCTOR_CACHE_DIR": f"{SCRATCH}/inductor",
-        # A library that counts the machine's processors would start more threads than it has processor time for.
-        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), threads),
-        **ALLOCATOR,
-        **SHORT_WAIT,
+        **library_settings(limits.cpus),
         "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # the same sums in the same order
         "PYTHONHASHSEED": "0",  # the same order of sets in each run
         "DEFENSE_SOCKET": SOCKET,

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import InvalidInput
+from defense_kit.limits import SHORT_WAIT
 from defense_kit.protocol import Pixels
-from defense_kit.sealing import SHORT_WAIT
 from scoring.machine import processor_name
 
 Numbers = NDArray[np.float32]

@@ -10,8 +10,7 @@ import sysconfig
 from pathlib import Path
 
 from bench.machine import ROOT
-from defense_kit.limits import DefenseLimits
-from defense_kit.sealing import ALLOCATOR, SHORT_WAIT
+from defense_kit.limits import DefenseLimits, library_settings
 
 # What a peer imports beside torch, NumPy, SciPy and what else the contest has.
 PEERS = {
@@ -52,7 +51,7 @@ def run_peer(python: Path, arguments: list[str]) -> str:
 
 def _run(command: list[str]) -> str:
     # What our own defense has: threads that spin while they wait would make a peer look slow.
-    settings = ALLOCATOR | SHORT_WAIT | {"OMP_NUM_THREADS": str(DefenseLimits().cpus), "PYTHONPATH": str(ROOT)}
+    settings = library_settings(DefenseLimits().cpus) | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=ROOT, env=os.environ | settings, capture_output=True, text=True)
     if done.returncode:
         raise NoPeer((done.stderr or done.stdout).strip()[-600:])

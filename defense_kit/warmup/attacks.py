@@ -1,13 +1,14 @@
 """What every fixed attack has: a picture to start from, queries it yields, and a result.
 
-An attack is a generator. It yields float32 rows [k, 224, 224, 3] in 0 to 1, is sent the scores [k, 2] of the classes
-(bicycle, bird) for them, and returns an `AttackResult`. It knows nothing of batches or of other pictures.
+An attack is a generator. It yields float32 rows [k, 224, 224, 3] in 0 to 1, or what makes them, is sent the scores
+[k, 2] of the classes (bicycle, bird) for them, and returns an `AttackResult`. It knows nothing of batches or of other
+pictures.
 """
 
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,21 @@ from defense_kit.warmup.moves import Bytes
 Rows = NDArray[np.float32]  # [k, 224, 224, 3], 0 to 1
 Scores = NDArray[np.float32]  # [k, 2]: bicycle, bird
 Margins = NDArray[np.float64]  # [k]: the other class over the true one; a picture is wrong from 0 on
-Attack = Generator[Rows, Scores, "AttackResult"]
+
+
+class MadeRows(Protocol):
+    """Rows that are made right in the batch that they are sent in: many attacks wait, and their rows fill gigabytes."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape of an array of all rows."""
+
+    def write(self, first: int, out: Rows) -> None:
+        """Write the rows from number `first` on, as many as `out` has; any thread may call it."""
+
+
+Query = Rows | MadeRows
+Attack = Generator[Query, Scores, "AttackResult"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +74,14 @@ class AttackResult:
 def as_floats(pixels: Bytes) -> Rows:
     """Return 8-bit pixels as the values that a defense gets: k / 255 in float32."""
     return pixels.astype(np.float32) / np.float32(255)
+
+
+def write_rows(query: Query, first: int, out: Rows) -> None:
+    """Write the rows of a query from number `first` on, as many as `out` has."""
+    if isinstance(query, np.ndarray):
+        out[:] = query[first : first + len(out)]
+    else:
+        query.write(first, out)
 
 
 def clean(of: AttackedPicture) -> Attack:

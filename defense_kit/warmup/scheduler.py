@@ -8,7 +8,7 @@ thread: NumPy's work on whole pictures lets other threads run.
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Generic, Protocol, TypeVar
@@ -16,7 +16,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from defense_kit.frames import CLASSES
-from defense_kit.warmup.attacks import Attack, AttackResult, Rows, Scores
+from defense_kit.warmup.attacks import Attack, AttackResult, Query, Rows, Scores, write_rows
 
 MOST_SENT = 2  # batches under way
 THREADS = min(8, os.cpu_count() or 1)  # more wait for each other: what is not NumPy's runs one at a time
@@ -39,27 +39,32 @@ class _Running(Generic[Key]):
 
     key: Key
     attack: Attack
-    rows: Rows = field(init=False)
+    query: Query = field(init=False)
     scores: Scores | None = None  # none before it began
     sent: int = 0
     answered: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows its query has."""
+        return self.query.shape[0]
 
     def answer(self, scores: Scores) -> bool:
         """Keep the scores of the next rows; say whether all have theirs."""
         assert self.scores is not None
         self.scores[self.answered : self.answered + len(scores)] = scores
         self.answered += len(scores)
-        return self.answered == len(self.rows)
+        return self.answered == self.rows
 
     def go_on(self) -> AttackResult | None:
         """Let the attack work with its answers until it asks for other rows; return its result where it is over."""
         try:
             # `send` takes None from whoever begins a generator.
-            self.rows = self.attack.send(self.scores)  # type: ignore[arg-type]
+            self.query = self.attack.send(self.scores)  # type: ignore[arg-type]
         except StopIteration as ended:
             result: AttackResult = ended.value
             return result
-        self.scores, self.sent, self.answered = np.empty((len(self.rows), len(CLASSES)), np.float32), 0, 0
+        self.scores, self.sent, self.answered = np.empty((self.rows, len(CLASSES)), np.float32), 0, 0
         return None
 
 
@@ -90,14 +95,14 @@ class Scheduler(Generic[Key]):
                 yield from self._start(more, pool)
                 is_full = self._rows_waiting() >= self._batch
                 if is_full and len(self._under_way) < MOST_SENT or self._waiting and not self._under_way:
-                    self._send()
+                    self._send(pool)
                 elif self._under_way:
                     yield from self._go_on(self._receive(), pool)
                 else:
                     return
 
     def _rows_waiting(self) -> int:
-        return sum(len(each.rows) - each.sent for each in self._waiting)
+        return sum(each.rows - each.sent for each in self._waiting)
 
     def _start(
         self, more: Iterator[tuple[Key, Attack]], pool: ThreadPoolExecutor
@@ -111,24 +116,26 @@ class Scheduler(Generic[Key]):
             self._running += len(begun)
             yield from self._go_on(begun, pool)
 
-    def _send(self) -> None:
+    def _send(self, pool: ThreadPoolExecutor) -> None:
         """Send the rows that wait longest, the rest of the batch zeros."""
         if not self._batches:
-            shape = (self._batch, *self._waiting[0].rows.shape[1:])
+            shape = (self._batch, *self._waiting[0].query.shape[1:])
             self._batches.extend(np.empty(shape, np.float32) for _ in range(MOST_SENT))
         rows = self._batches[0]
         self._batches.rotate()
-        filled, shares = 0, list[tuple[_Running[Key], int]]()
+        filled, shares, written = 0, list[tuple[_Running[Key], int]](), list[Future[None]]()
         while self._waiting and filled < self._batch:
             first = self._waiting[0]
-            taken = min(len(first.rows) - first.sent, self._batch - filled)
-            rows[filled : filled + taken] = first.rows[first.sent : first.sent + taken]
+            taken = min(first.rows - first.sent, self._batch - filled)
+            written.append(pool.submit(write_rows, first.query, first.sent, rows[filled : filled + taken]))
             first.sent += taken
             filled += taken
             shares.append((first, taken))
-            if first.sent == len(first.rows):
+            if first.sent == first.rows:
                 self._waiting.popleft()
         rows[filled:] = 0
+        for each in written:
+            each.result()
         self._under_way.append(shares)
         self.counts.wanted += filled
         self.counts.sent += self._batch

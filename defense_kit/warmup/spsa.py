@@ -3,7 +3,7 @@
 The state is float32; sums over the pairs are float64, in the order of the pairs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -86,7 +86,7 @@ def descend(
     while state.loss >= ENOUGH and state.step < (STEPS if steps is None else steps):
         step = state.step + 1
         signs = [streams.signs(start.size, step=step, index=pair).reshape(start.shape) for pair in range(PAIRS)]
-        scores = yield probes(start + state.added, signs)
+        scores = yield Probes(start + state.added, signs)
         slopes, is_flat = _slopes(of, scores)
         state = _moved(state, start, gradient(slopes, signs), is_flat)
         scores = yield (start + state.added)[np.newaxis]
@@ -103,14 +103,23 @@ def within(start: Rows, added: Rows) -> Rows:
     return allowed
 
 
-def probes(at: Rows, signs: list[NDArray[np.int8]]) -> Rows:
-    """Return the pairs around a picture: all that add DELTA times the signs, then all that take it away."""
-    rows = np.empty((2 * len(signs), *at.shape), np.float32)
-    for sign, above, below in zip(signs, rows, rows[len(signs) :], strict=False):
-        step = np.multiply(sign, DELTA, out=above)
-        np.clip(np.subtract(at, step, out=below), 0, 1, out=below)
-        np.clip(np.add(at, step, out=above), 0, 1, out=above)
-    return rows
+class Probes:
+    """The pairs around a picture, within 0 to 1: all that add DELTA times the signs, then all that take it away."""
+
+    def __init__(self, at: Rows, signs: Sequence[NDArray[np.int8]]) -> None:
+        self.shape = (2 * len(signs), *at.shape)
+        self._signs = signs
+        above, below = (np.clip(at + step, 0, 1).view(np.int32) for step in (DELTA, -DELTA))
+        self._sides, self._differing = (above, below), above ^ below
+
+    def write(self, first: int, out: Rows) -> None:
+        """Write the rows from number `first` on: the bits of one side, and of the other one where the sign is -1."""
+        for number, row in enumerate(out, first):
+            side, pair = divmod(number, len(self._signs))
+            bits = row.view(np.int32)
+            np.right_shift(self._signs[pair], 1, out=bits)  # all bits for -1, none for +1
+            bits &= self._differing
+            bits ^= self._sides[side]
 
 
 def gradient(slopes: NDArray[np.float64], signs: list[NDArray[np.int8]]) -> NDArray[np.float64]:

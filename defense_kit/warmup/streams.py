@@ -46,7 +46,10 @@ class Streams:
         """Return +1 or -1 for each of so many values."""
         words = self.bits(Purpose.SPSA_SIGNS, step=step, index=index).random_raw(-(-values // _WORD_BITS))
         bits = np.unpackbits(words.astype("<u8").view(np.uint8), count=values, bitorder="little")
-        return bits.astype(np.int8) * np.int8(2) - np.int8(1)
+        signs = bits.view(np.int8)
+        signs *= 2
+        signs -= 1
+        return signs
 
     def normals(self, values: int, *, step: int, index: int) -> NDArray[np.float32]:
         """Return so many standard normal values: a direction of the boundary attack."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Rows, Scores
+from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Query, Rows, Scores, write_rows
 from defense_kit.warmup.moves import SIDE
 from defense_kit.warmup.scheduler import Scheduler
 
@@ -51,12 +51,19 @@ def linear(seed: int = 3, *, offset: float = 0.0, scale: float = 1.0) -> Classif
     return classify
 
 
+def made(query: Query) -> Rows:
+    """Return the rows of a query."""
+    rows = np.empty(query.shape, np.float32)
+    write_rows(query, 0, rows)
+    return rows
+
+
 def alone(attack: Attack, classify: Classify) -> AttackResult:
     """Run one attack, each of its questions in a batch of its own."""
     scores: Any = None  # what begins a generator
     while True:
         try:
-            scores = np.asarray(classify(attack.send(scores)), np.float32)
+            scores = np.asarray(classify(made(attack.send(scores))), np.float32)
         except StopIteration as ended:
             result: AttackResult = ended.value
             return result

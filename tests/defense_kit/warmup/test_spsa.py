@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from defense_kit.warmup import spsa as module
 from defense_kit.warmup.attacks import AttackedPicture, AttackResult, Rows, Scores
-from defense_kit.warmup.spsa import DELTA, EPSILON, PAIRS, SpsaState, descend, gradient, probes, spsa, within
+from defense_kit.warmup.spsa import DELTA, EPSILON, PAIRS, Probes, SpsaState, descend, gradient, spsa, within
 from defense_kit.warmup.streams import Streams
-from tests.defense_kit.warmup.defenses import alone, linear, picture, scheduled
+from tests.defense_kit.warmup.defenses import alone, linear, made, picture, scheduled
 
 BIRD = AttackedPicture(np.zeros((1, 1, 3), np.uint8), True, bytes(32))
 STREAMS = Streams("spsa", bytes(32))
@@ -56,7 +56,7 @@ def test_probes_lie_on_both_sides_and_never_outside_0_to_1() -> None:
     start = np.full((2, 2, 3), 0.5, np.float32)
     start[0, 0], start[1, 1] = 0.0, 1.0
     signs = [np.ones(start.shape, np.int8), -np.ones(start.shape, np.int8)]
-    rows = probes(start, signs)
+    rows = made(Probes(start, signs))
     assert rows.shape == (4, 2, 2, 3) and rows.dtype == np.float32
     assert (rows.min(), rows.max()) == (0, 1)
     assert np.array_equal(rows[0], np.clip(start + DELTA, 0, 1)) and np.array_equal(
