@@ -5,10 +5,11 @@ An attack is a generator. It yields float32 rows [k, 224, 224, 3] in 0 to 1, or 
 pictures.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +21,17 @@ Scores = NDArray[np.float32]  # [k, 2]: bicycle, bird
 Margins = NDArray[np.float64]  # [k]: the other class over the true one; a picture is wrong from 0 on
 
 
-class MadeRows(Protocol):
-    """Rows that are made right in the batch that they are sent in: many attacks wait, and their rows fill gigabytes."""
+class MadeRows(ABC):
+    """Rows that are made right in the batch that they are sent in: many attacks wait, and their rows fill gigabytes.
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Return the shape of an array of all rows."""
+    `shape` is that of an array of all rows. An attack that has no use for the last ones, which it queried ahead, says
+    in `used` how many count.
+    """
 
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape, self.used = shape, shape[0]
+
+    @abstractmethod
     def write(self, first: int, out: Rows) -> None:
         """Write the rows from number `first` on, as many as `out` has; any thread may call it."""
 

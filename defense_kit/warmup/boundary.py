@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Rows, Scores, as_floats
+from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, MadeRows, Query, Rows, Scores, as_floats
 from defense_kit.warmup.moves import Bytes
 from defense_kit.warmup.spsa import first_move
 from defense_kit.warmup.streams import Purpose, Streams
@@ -48,6 +48,7 @@ class BoundaryState:
 
 
 Kept = Callable[[BoundaryState], None]
+Room = Callable[[], int]  # how many rows it may send at once
 
 
 def boundary(
@@ -56,17 +57,19 @@ def boundary(
     state: BoundaryState | None = None,
     keep: Kept | None = None,
     steps: int | None = None,
+    room: Room = lambda: 1,
 ) -> Attack:
     """Attack a picture; `others` are the clean pictures of the other class, uint8 [224, 224, 3], ascending by SHA-256.
 
-    `keep` is called with the state after each step; there are STEPS at most where `steps` does not say how many.
+    `keep` is called with the state after each step; there are STEPS at most where `steps` does not say how many. Where
+    there is room, it queries directions ahead, of which the first ones count, as if it had queried one at a time.
     Returns a picture within GOAL of the moved one: where the walk ends farther away, the point at that distance on
     the way, which mostly is not wrong.
     """
     streams = Streams("boundary", of.sha256)
     order = streams.draws(Purpose.BOUNDARY_STARTS).permutation(len(others))[:MOST_STARTS]
     starts = (as_floats(others[number]) for number in order)
-    result = yield from approach(of, first_move(of, streams), starts, streams, state, keep, steps)
+    result = yield from approach(of, first_move(of, streams), starts, streams, state, keep, steps, room)
     return result
 
 
@@ -78,6 +81,7 @@ def approach(
     state: BoundaryState | None = None,
     keep: Kept | None = None,
     steps: int | None = None,
+    room: Room = lambda: 1,
 ) -> Attack:
     """Walk from the first wrong one of `starts` to a picture of any size, as `boundary` says."""
     begun: BoundaryState | AttackResult = state if state is not None else (yield from _begun(of, goal, starts))
@@ -86,7 +90,7 @@ def approach(
     state, way = begun, way_to(goal, begun.at)
     while not _is_over(state, way, STEPS if steps is None else steps):
         before = state.at
-        state = yield from _step(of, way, streams, state)
+        state = yield from _step(of, way, streams, state, room)
         if state.at is not before:
             way = way_to(goal, state.at)
         if keep is not None:
@@ -156,7 +160,7 @@ def _change(window: tuple[bool, ...]) -> float:
 
 def _begun(
     of: AttackedPicture, goal: Rows, starts: Iterable[Rows]
-) -> Generator[Rows, Scores, "BoundaryState | AttackResult"]:
+) -> Generator[Query, Scores, "BoundaryState | AttackResult"]:
     """Return the state at the first wrong start; the result where the goal is wrong, or no start is."""
     clean = (yield goal[np.newaxis])[0].copy()
     if _is_wrong(of, clean):
@@ -177,35 +181,93 @@ def _is_over(state: BoundaryState, way: Way, steps: int) -> bool:
     return state.step >= steps or state.towards < _LEAST_STEP or way.length <= GOAL
 
 
+class _Directions(MadeRows):
+    """Where some directions of a step lead: the points on the sphere, or those a step nearer to the goal, `nearer`."""
+
+    def __init__(
+        self, way: Way, streams: Streams, state: BoundaryState, indices: Sequence[int], *, on_sphere: bool
+    ) -> None:
+        super().__init__((len(indices), *state.at.shape))
+        self._way, self._streams, self._state, self._indices = way, streams, state, indices
+        self._on_sphere = on_sphere
+        self.nearer: dict[int, Rows] = {}
+
+    def write(self, first: int, out: Rows) -> None:
+        """Write the rows from number `first` on, and keep the nearer points."""
+        state = self._state
+        for number, row in enumerate(out, first):
+            direction = self._streams.normals(state.at.size, step=state.step, index=self._indices[number])
+            sphere, nearer = candidate(self._way, direction.reshape(row.shape), state.spherical, state.towards)
+            row[:] = sphere if self._on_sphere else nearer
+            self.nearer[number] = nearer.astype(np.float32)
+
+
+class _Chosen(MadeRows):
+    """Some rows."""
+
+    def __init__(self, rows: Sequence[Rows]) -> None:
+        super().__init__((len(rows), *rows[0].shape))
+        self._rows = rows
+
+    def write(self, first: int, out: Rows) -> None:
+        """Write the rows from number `first` on."""
+        for row, there in zip(out, self._rows[first : first + len(out)], strict=True):
+            row[:] = there
+
+
 def _step(
-    of: AttackedPicture, way: Way, streams: Streams, state: BoundaryState
-) -> Generator[Rows, Scores, BoundaryState]:
+    of: AttackedPicture, way: Way, streams: Streams, state: BoundaryState, room: Room
+) -> Generator[Query, Scores, BoundaryState]:
     """Try directions until one leads to a wrong picture, and stand there where it is nearer."""
-    step, shape = state.step + 1, state.at.shape
-    is_test = step % _TEST_EVERY == 0
-    state = replace(state, step=step)
-    for index in range(DIRECTIONS):
-        direction = streams.normals(state.at.size, step=step, index=index).reshape(shape)
-        found = candidate(way, direction, state.spherical, state.towards)
-        sphere, tried = (each.astype(np.float32) for each in found)
-        del direction, found  # 3 MB, and many attacks wait at once for what they ask about next
-        if is_test:
-            scores = (yield sphere[np.newaxis])[0]
-            on_sphere = _is_wrong(of, scores)
-            window = (*state.sphere_window, on_sphere)[-_SPHERE_WINDOW:]
-            state = replace(state, queries=state.queries + 1, sphere_window=window)
-            if not on_sphere:
-                continue
-        scores = (yield tried[np.newaxis])[0].copy()
-        is_wrong = _is_wrong(of, scores)
-        state = replace(state, queries=state.queries + 1)
-        if is_test:
-            state = replace(state, step_window=(*state.step_window, is_wrong)[-_STEP_WINDOW:])
-        if is_wrong:
-            if distance(way.goal, tried) < way.length:
-                state = replace(state, at=tried, scores=scores)
-            break
+    state, index, is_over = replace(state, step=state.step + 1), 0, False
+    try_some = _test_some if state.step % _TEST_EVERY == 0 else _try_some
+    while index < DIRECTIONS and not is_over:
+        indices = range(index, min(index + room(), DIRECTIONS))
+        state, is_over = yield from try_some(of, way, streams, state, indices)
+        index = indices.stop
     return adjusted(state)
+
+
+def _try_some(
+    of: AttackedPicture, way: Way, streams: Streams, state: BoundaryState, indices: range
+) -> Generator[Query, Scores, tuple[BoundaryState, bool]]:
+    """Query some directions; return the state, and whether one led to a wrong picture."""
+    found = _Directions(way, streams, state, indices, on_sphere=False)
+    scores = yield found
+    wrong = of.margins(scores) >= 0
+    if wrong.any():
+        first = int(wrong.argmax())
+        found.used = first + 1
+        state = _moved(way, state, found.nearer[first], scores[first])
+    return replace(state, queries=state.queries + found.used), bool(wrong.any())
+
+
+def _test_some(
+    of: AttackedPicture, way: Way, streams: Streams, state: BoundaryState, indices: range
+) -> Generator[Query, Scores, tuple[BoundaryState, bool]]:
+    """Query the points on the sphere, and from those that are wrong a step nearer, for both windows as well."""
+    found = _Directions(way, streams, state, indices, on_sphere=True)
+    on_sphere = of.margins((yield found)) >= 0
+    numbers = np.flatnonzero(on_sphere).tolist()
+    if numbers:
+        nearer = _Chosen([found.nearer[number] for number in numbers])
+        scores = yield nearer
+        wrong = of.margins(scores) >= 0
+        if is_over := bool(wrong.any()):
+            first = int(wrong.argmax())
+            nearer.used, found.used = first + 1, numbers[first] + 1
+            state = _moved(way, state, found.nearer[numbers[first]], scores[first])
+        window = (*state.step_window, *wrong[: nearer.used].tolist())[-_STEP_WINDOW:]
+        state = replace(state, queries=state.queries + nearer.used, step_window=window)
+    else:
+        is_over = False
+    window = (*state.sphere_window, *on_sphere[: found.used].tolist())[-_SPHERE_WINDOW:]
+    return replace(state, queries=state.queries + found.used, sphere_window=window), is_over
+
+
+def _moved(way: Way, state: BoundaryState, at: Rows, scores: Scores) -> BoundaryState:
+    """Return the state at a wrong picture, where that is nearer."""
+    return replace(state, at=at, scores=scores.copy()) if distance(way.goal, at) < way.length else state
 
 
 def _ended(way: Way, state: BoundaryState) -> Attack:

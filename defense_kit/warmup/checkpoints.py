@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult
+from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, MadeRows, Query, Scores
 from defense_kit.warmup.boundary import BoundaryState
 from defense_kit.warmup.results import Results
 from defense_kit.warmup.spsa import SpsaState
@@ -19,17 +19,27 @@ Begin = Callable[[AttackedPicture, Any, Callable[[Any], None]], Attack]  # from 
 
 
 @dataclass(slots=True)
-class _UnderWay:
+class UnderWay:
     """An attack on a picture: its rows that were not finite so far, and the newest state with how many there were then.
 
-    `kept` is set as a whole: the attack works in another thread than what saves.
+    `answered` are the queries since then: how many of their rows count is known at the end of a step. `kept` is set as
+    a whole: the attack works in another thread than what saves.
     """
 
     bad_rows: int = 0
+    answered: list[tuple[Query, Scores]] = field(default_factory=list)
     kept: tuple[State, int] | None = None
 
     def keep(self, state: State) -> None:
+        self.count()
         self.kept = state, self.bad_rows
+
+    def count(self) -> None:
+        """Count the rows that were not finite, of those that the attack made use of."""
+        for query, scores in self.answered:
+            used = scores[: query.used] if isinstance(query, MadeRows) else scores
+            self.bad_rows += int((~np.isfinite(used).all(axis=1)).sum())
+        self.answered.clear()
 
 
 class Checkpoints:
@@ -37,15 +47,15 @@ class Checkpoints:
 
     def __init__(self, results: Results, attack: str, kept_as: str) -> None:
         self._results, self._kept_as, self._state_of = results, kept_as, _STATES.get(attack)
-        self._under_way: dict[bytes, _UnderWay] = {}
+        self._under_way: dict[bytes, UnderWay] = {}
         self._saved = time.monotonic()
 
     def begin(self, of: AttackedPicture, begin: Begin) -> Attack:
         """Return the attack from where it was; its result counts the bad rows of earlier runs too."""
         kept = self._results.state(self._kept_as, of.key)
         state = unpacked(kept[0], self._state_of) if kept and self._state_of else None
-        under_way = self._under_way[of.key] = _UnderWay(bad_rows=kept[1] if kept else 0)
-        return _counted(begin(of, state, under_way.keep), under_way)
+        under_way = self._under_way[of.key] = UnderWay(bad_rows=kept[1] if kept else 0)
+        return counted(begin(of, state, under_way.keep), under_way)
 
     def end(self, picture: bytes) -> None:
         """Forget a picture whose result is kept."""
@@ -64,14 +74,15 @@ class Checkpoints:
         self._saved = time.monotonic()
 
 
-def _counted(attack: Attack, under_way: _UnderWay) -> Attack:
+def counted(attack: Attack, under_way: UnderWay) -> Attack:
     """Run an attack, and count the answers that are not finite."""
     scores: Any = None  # what begins a generator
     while True:
         try:
-            rows = attack.send(scores)
+            query = attack.send(scores)
         except StopIteration as ended:
+            under_way.count()
             result: AttackResult = ended.value
             return replace(result, bad_rows=under_way.bad_rows)
-        scores = yield rows
-        under_way.bad_rows += int((~np.isfinite(scores).all(axis=1)).sum())
+        scores = yield query
+        under_way.answered.append((query, scores))

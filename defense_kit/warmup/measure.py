@@ -93,7 +93,9 @@ class Measurement:
         running = 2 + 2 * self._batch // _ROWS_AT_ONCE[name]  # enough for a full batch while another is answered
         scheduler = Scheduler[bytes](self._defense, batch=self._batch, most_running=running)
         checkpoints = Checkpoints(self._results, name, self._kept_as(name))
-        begun = ((each.picture.key, checkpoints.begin(each.picture, self._begin(name, each))) for each in of)
+        begun = (
+            (each.picture.key, checkpoints.begin(each.picture, self._begin(name, each, scheduler.room))) for each in of
+        )
         progress = _Progress(name, len(of), lambda: scheduler.counts.wanted)
 
         def sent() -> None:
@@ -140,10 +142,10 @@ class Measurement:
         scheduler = Scheduler[bytes](self._defense, batch=self._batch, most_running=2 + 2 * self._batch)
         return {key: found[key](answered.scores) for key, answered in scheduler.run(rounded())}
 
-    def _begin(self, name: str, each: LabelledPicture) -> Begin:
+    def _begin(self, name: str, each: LabelledPicture, room: Callable[[], int]) -> Begin:
         if name == "boundary":
             others = [other.picture.pixels for other in self._pictures if other.of_class != each.of_class]
-            return lambda of, state, keep: boundary(of, others, state, keep, self._steps.get(name))
+            return lambda of, state, keep: boundary(of, others, state, keep, self._steps.get(name), room)
         if name == "spsa":
             return lambda of, state, keep: spsa(of, state, keep, self._steps.get(name))
         attack = {"clean": clean, "spatial_grid": spatial_grid, "corruptions": corruptions}[name]

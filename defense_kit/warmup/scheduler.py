@@ -101,6 +101,10 @@ class Scheduler(Generic[Key]):
                 else:
                     return
 
+    def room(self) -> int:
+        """Return how many rows each attack may send at once before all together fill more than a batch, at least 1."""
+        return max(1, self._batch // max(1, self._running))
+
     def _rows_waiting(self) -> int:
         return sum(each.rows - each.sent for each in self._waiting)
 
@@ -127,7 +131,7 @@ class Scheduler(Generic[Key]):
         while self._waiting and filled < self._batch:
             first = self._waiting[0]
             taken = min(first.rows - first.sent, self._batch - filled)
-            written.append(pool.submit(write_rows, first.query, first.sent, rows[filled : filled + taken]))
+            written += _written(pool, first.query, first.sent, rows[filled : filled + taken])
             first.sent += taken
             filled += taken
             shares.append((first, taken))
@@ -158,3 +162,11 @@ class Scheduler(Generic[Key]):
             else:
                 self._running -= 1
                 yield running.key, result
+
+
+def _written(pool: ThreadPoolExecutor, query: Query, first: int, out: Rows) -> list[Future[None]]:
+    """Begin to write rows, each thread some of them."""
+    size = -(-len(out) // THREADS)
+    return [
+        pool.submit(write_rows, query, first + start, out[start : start + size]) for start in range(0, len(out), size)
+    ]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Rows, as_floats
+from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, MadeRows, Rows, as_floats
 from defense_kit.warmup.moves import SIDE, bordered, rotated_beyond, shifted
 
 SIDE_INSIDE = 158  # a black border of 33 pixels
@@ -39,11 +39,11 @@ def spatial_grid(of: AttackedPicture) -> Attack:
     return AttackResult(picture, kept, QUERIES, {"dx": dx, "dy": dy, "degrees": degrees})
 
 
-class _Shifted:
+class _Shifted(MadeRows):
     """The rotated pictures, all shifted by the same pixels."""
 
     def __init__(self, rotated: Sequence[Rows], dx: int, dy: int) -> None:
-        self.shape = (len(rotated), SIDE, SIDE, 3)
+        super().__init__((len(rotated), SIDE, SIDE, 3))
         self._rotated, self._shift = rotated, (dx, dy)
 
     def write(self, first: int, out: Rows) -> None:

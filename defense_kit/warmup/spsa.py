@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Rows, as_floats
+from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, MadeRows, Rows, as_floats
 from defense_kit.warmup.moves import bordered, moved
 from defense_kit.warmup.streams import Purpose, Streams
 
@@ -103,11 +103,11 @@ def within(start: Rows, added: Rows) -> Rows:
     return allowed
 
 
-class Probes:
+class Probes(MadeRows):
     """The pairs around a picture, within 0 to 1: all that add DELTA times the signs, then all that take it away."""
 
     def __init__(self, at: Rows, signs: Sequence[NDArray[np.int8]]) -> None:
-        self.shape = (2 * len(signs), *at.shape)
+        super().__init__((2 * len(signs), *at.shape))
         self._signs = signs
         above, below = (np.clip(at + step, 0, 1).view(np.int32) for step in (DELTA, -DELTA))
         self._sides, self._differing = (above, below), above ^ below

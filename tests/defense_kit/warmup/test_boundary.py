@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 from defense_kit.warmup import boundary as module
 from defense_kit.warmup.attacks import AttackedPicture, AttackResult, Rows, Scores
 from defense_kit.warmup.boundary import BoundaryState, adjusted, approach, boundary, candidate, distance, way_to
+from defense_kit.warmup.checkpoints import UnderWay, counted
+from defense_kit.warmup.states import packed
 from defense_kit.warmup.streams import Streams
 from tests.defense_kit.warmup.defenses import alone, linear, picture, scheduled
 
@@ -181,6 +184,40 @@ def test_no_result_depends_on_the_batch_or_on_the_companions(monkeypatch: pytest
             assert (one.queries, one.chosen) == (two.queries, two.chosen)
             assert one.picture.tobytes() == two.picture.tobytes()
     assert any(result.queries > 4 for result in found[0].values())
+
+
+AHEAD = [
+    (lambda: 2, "a pair"),
+    (lambda: 25, "all of a step"),
+    (cycle((1, 7, 3)).__next__, "as many as there is room for now"),
+]
+
+
+@pytest.mark.parametrize(("room", "why"), AHEAD)
+def test_directions_ahead_change_nothing(room: Callable[[], int], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first wrong one counts, as if those after it had not been queried (sizes of steps and windows too)."""
+    monkeypatch.setattr(module, "GOAL", 0.0)
+    monkeypatch.setattr(module, "STEPS", 60)
+
+    def some_not_finite(rows: Rows) -> Scores:
+        scores = plane(SHAPE, 2.0)(rows)
+        scores[rows[:, 0, 0, 0] * 1e4 % 1 > 0.8] = np.nan  # not the start, of zeros and ones
+        return scores
+
+    found = []
+    for how in (lambda: 1, room):
+        under_way = UnderWay()
+        states: list[BoundaryState] = []
+
+        def keep(state: BoundaryState, states: list[BoundaryState] = states, under_way: Any = under_way) -> None:
+            states.append(state)
+            under_way.keep(state)
+
+        attack = approach(BIRD, GREY, [beyond(SHAPE)], STREAMS, keep=keep, room=how)
+        result = alone(counted(attack, under_way), some_not_finite)
+        found.append((result.picture.tobytes(), result.queries, result.bad_rows, [packed(state) for state in states]))
+    assert found[0] == found[1], why
+    assert found[0][1] > 100 and 0 < found[0][2] < found[0][1]
 
 
 def test_going_on_from_a_kept_state_gives_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,7 +86,7 @@ def test_a_run_that_is_killed_again_and_again_finds_the_same(tmp_path: Path, mon
     monkeypatch.setattr(checkpoints, "KEEP_SECONDS", 0)
     measured(tmp_path / "whole")
     rng, times = np.random.default_rng(7), 0
-    while killed(tmp_path / "killed", int(rng.integers(25, 45))):
+    while killed(tmp_path / "killed", int(rng.integers(15, 30))):
         times += 1
     assert times >= 5
     whole = found(tmp_path / "whole")
