@@ -9,6 +9,7 @@ import sys
 import tempfile
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,9 +21,9 @@ from bench.servers import Cluster
 from bench.warmup_defense import bare, bare_speed, written
 from bench.warmup_peers import peers
 from bench.warmup_runs import QUICK, Begin, Speed, WarmupPlan, drawn_picture, run_attack, starts
-from defense_kit.warmup import boundary as boundary_module
 from defense_kit.warmup import spsa as spsa_module
 from defense_kit.warmup.boundary import boundary
+from defense_kit.warmup.measure import most_running
 from defense_kit.warmup.spatial_grid import spatial_grid
 from defense_kit.warmup.spsa import spsa
 from labeling.enums import Label
@@ -55,19 +56,18 @@ def throughput(_: Cluster, plan: WarmupPlan | None = None) -> Section:
 def _speeds(place: Path, speed: Speed, plan: WarmupPlan) -> tuple[list[float], list[float]]:
     alone, asked = list[float](), list[float]()
     others = [each.pixels for each in starts()]
-    begin: Begin = {"spatial_grid": spatial_grid, "spsa": spsa, "boundary": lambda each: boundary(each, others)}[
-        speed.attack
-    ]
-    many = {"spatial_grid": 2, "spsa": 6, "boundary": 2 + 2 * speed.rows}[speed.attack]
-    pictures = [drawn_picture(Label.BICYCLE, number) for number in range(many)]
-    with (
-        patch.object(boundary_module, "STEPS", plan.steps),
-        patch.object(spsa_module, "STEPS", plan.steps),
-        bare(place, speed.rows) as process,
-    ):
+    begin: Begin = {
+        "spatial_grid": spatial_grid,
+        "spsa": lambda each: spsa(each, steps=plan.steps),
+        "boundary": lambda each: boundary(each, others, steps=plan.steps),
+    }[speed.attack]
+    running = most_running(speed.attack, speed.rows)
+    pictures = [drawn_picture(Label.BICYCLE, number) for number in range(max(running, speed.pictures))]
+    # No picture ends early: the rate is that of a run with many pictures.
+    with patch.object(spsa_module, "ENOUGH", -inf), bare(place, speed.rows) as process:
         for _ in range(plan.rounds):
             alone.append(bare_speed(process, speed.batches))
-            ran, counts = run_attack(place, pictures, begin, speed.rows, many)
+            ran, counts = run_attack(place, pictures, begin, speed.rows, running)
             asked.append(counts.wanted / ran.seconds)
     return alone, asked
 

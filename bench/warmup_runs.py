@@ -32,12 +32,14 @@ Begin = Callable[[AttackedPicture], Attack]
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """What is timed: an attack on a network, with so many rows a batch; the bare pass takes so many `batches`."""
+    """What is timed: an attack on a network, with so many rows a batch, and pictures at least; the bare pass takes so
+    many `batches`."""
 
     network: str
     attack: str
     rows: int
     batches: int
+    pictures: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +48,10 @@ class WarmupPlan:
 
     rounds: int = 3
     speeds: Sequence[Speed] = (
-        *(Speed(CNN, attack, 64, 20) for attack in ("spatial_grid", "spsa", "boundary")),
-        Speed(RESNET50, "spsa", 16, 2),
+        *(Speed(CNN, attack, 64, 20, 8) for attack in ("spatial_grid", "spsa", "boundary")),
+        *(Speed(RESNET50, attack, 16, 2, 2) for attack in ("spsa", "boundary")),
     )
-    steps: int = 1  # of an attack that is timed against the bare forward pass
+    steps: int = 6  # of an attack that is timed against the bare forward pass
     pictures: int = 6
     drawn: int = 60
     peer_boundary_steps: int = 150
@@ -59,7 +61,7 @@ class WarmupPlan:
     patience: float = 10.0
 
 
-QUICK = WarmupPlan(1, (Speed(CNN, "spsa", 16, 1),), 1, 2, 8, 2, 2, 1, 1, 2.0)
+QUICK = WarmupPlan(1, (Speed(CNN, "spsa", 16, 1, 1),), 1, 2, 8, 2, 2, 1, 1, 2.0)
 
 
 def drawn_picture(label: Label, number: int) -> AttackedPicture:

@@ -90,8 +90,7 @@ class Measurement:
     def _attack(self, name: str) -> AttackTiming:
         there = self._results.pictures(self._kept_as(name))
         of = [each for each in self._chosen(name) if each.picture.key not in there]
-        running = 2 + 2 * self._batch // _ROWS_AT_ONCE[name]  # enough for a full batch while another is answered
-        scheduler = Scheduler[bytes](self._defense, batch=self._batch, most_running=running)
+        scheduler = Scheduler[bytes](self._defense, batch=self._batch, most_running=most_running(name, self._batch))
         checkpoints = Checkpoints(self._results, name, self._kept_as(name))
         begun = (
             (each.picture.key, checkpoints.begin(each.picture, self._begin(name, each, scheduler.room))) for each in of
@@ -154,6 +153,11 @@ class Measurement:
     def _ask(self, rows: Rows) -> Scores:
         self._defense.send(rows)
         return self._defense.receive()
+
+
+def most_running(attack: str, batch: int) -> int:
+    """Return how many pictures to attack at once: enough for a full batch while another one is answered."""
+    return 2 + 2 * batch // _ROWS_AT_ONCE[attack]
 
 
 def as_bytes(picture: Rows) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]":
