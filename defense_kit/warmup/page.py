@@ -10,6 +10,7 @@ from typing import Any
 
 from defense_kit.warmup import ATTACK_NAMES
 from defense_kit.warmup.curves import COVERAGES, curve_svg, highest_risk, percent, risk_at
+from defense_kit.warmup.libraries import MADE_WITH
 from defense_kit.warmup.page_style import STYLE
 from defense_kit.warmup.pictures import LabelledPicture
 from defense_kit.warmup.worst_pictures import worst_pictures
@@ -40,7 +41,6 @@ DEVIATIONS = (
     "80 % of the pictures are rounded up to a whole number, and risk is the share of the covered pictures; the "
     "published code rounds down, and divides by the coverage that was intended.",
 )
-MADE_WITH = {"python": "Python", "numpy": "NumPy", "scipy": "SciPy", "pillow": "Pillow", "libjpeg": "JPEG library"}
 EXPLANATIONS = {
     "quick": "It shows that everything runs, and what breaks at once.",
     "randomised": "An attack that compares scores is misled by noise. A high accuracy says little.",

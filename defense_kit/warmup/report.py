@@ -12,9 +12,6 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-import PIL
-import scipy
-from PIL import features
 
 from defense_kit.frames import CLASSES
 from defense_kit.warmup import QUICK, VERSION
@@ -22,6 +19,7 @@ from defense_kit.warmup.attacks import AttackResult, Scores
 from defense_kit.warmup.boundary import GOAL
 from defense_kit.warmup.changes import Distance
 from defense_kit.warmup.coverage import covered_accuracy, risk_coverage
+from defense_kit.warmup.libraries import made_with
 from defense_kit.warmup.pictures import LabelledPicture, set_sha256
 
 REQUIRED_PER_SECOND = 100  # pictures; what the contest of 2018 required of a defense
@@ -87,24 +85,13 @@ def report(pictures: Sequence[LabelledPicture], measured: Measured) -> dict[str,
         "pictures_sha256": set_sha256(pictures),
         "pictures_of_class": {name: sum(each.of_class == name for each in pictures) for name in CLASSES},
         "batch_size": measured.batch,
-        "made_with": _versions(),
+        "made_with": made_with(),
         "attacks_ran_on": _processor(),
         "attacks": attacks,
         "worst": {"note": _WORST_NOTE, **_figures([_rank(each) for each in worst], [each["wrong"] for each in worst])},
         "pictures": rows,
         "warnings": _warnings(measured),
         "timing": _timing(measured.timing),
-    }
-
-
-def _versions() -> dict[str, str | None]:
-    turbo = features.version("libjpeg_turbo")
-    return {
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "pillow": PIL.__version__,
-        "libjpeg": f"libjpeg-turbo {turbo}" if turbo else features.version("jpg"),
     }
 
 

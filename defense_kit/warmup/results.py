@@ -11,6 +11,7 @@ import numpy as np
 
 from defense_kit.warmup import DEFAULT, VERSION
 from defense_kit.warmup.attacks import AttackResult
+from defense_kit.warmup.libraries import libraries
 
 _TABLE = """CREATE TABLE IF NOT EXISTS results (
     defense TEXT, version TEXT, attack TEXT, picture BLOB, scores BLOB, pixels BLOB, queries INTEGER,
@@ -19,6 +20,9 @@ _TABLE = """CREATE TABLE IF NOT EXISTS results (
 _STATES = """CREATE TABLE IF NOT EXISTS states (
     defense TEXT, version TEXT, attack TEXT, picture BLOB, state BLOB, bad_rows INTEGER,
     PRIMARY KEY (defense, version, attack, picture)
+)"""
+_MADE_WITH = """CREATE TABLE IF NOT EXISTS made_with (
+    defense TEXT, version TEXT, libraries TEXT, PRIMARY KEY (defense, version)
 )"""
 _WHICH = "defense = ? AND version = ? AND attack = ?"
 
@@ -80,8 +84,11 @@ class Results:
 
 @contextmanager
 def open_results(path: Path, defense: str, *, resume: bool, mode: str = DEFAULT) -> Iterator[Results]:
-    """Open the file for this process alone. UnusableResults while another one has it, and where it has results of this
-    defense although `resume` is false: they may have taken days."""
+    """Open the file for this process alone.
+
+    UnusableResults while another one has it, where it has results of this defense although `resume` is false (they may
+    have taken days), and where those were made with other libraries.
+    """
     connection = sqlite3.connect(path, timeout=0)
     try:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -90,6 +97,7 @@ def open_results(path: Path, defense: str, *, resume: bool, mode: str = DEFAULT)
                 connection.execute("BEGIN EXCLUSIVE")
                 connection.execute(_TABLE)
                 connection.execute(_STATES)
+                connection.execute(_MADE_WITH)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
                 raise
@@ -103,9 +111,21 @@ def open_results(path: Path, defense: str, *, resume: bool, mode: str = DEFAULT)
         if kept and not resume:
             words = "results of this defense: go on with --resume, or name another folder with --out"
             raise UnusableResults(f"{path} has {kept:,} {words}")
+        with connection:
+            _refuse_other_libraries(connection, path, which)
         yield Results(connection, *which)
     finally:
         connection.close()
+
+
+def _refuse_other_libraries(connection: sqlite3.Connection, path: Path, which: tuple[str, str]) -> None:
+    connection.execute("INSERT OR IGNORE INTO made_with VALUES (?, ?, ?)", (*which, libraries()))
+    (there,) = connection.execute("SELECT libraries FROM made_with WHERE defense = ? AND version = ?", which).fetchone()
+    if there != libraries():
+        raise UnusableResults(
+            f"{path} was made with {there}, and here are {libraries()}, which may draw and decode otherwise: "
+            "install the former versions, or name another folder with --out"
+        )
 
 
 def _packed(pixels: "np.ndarray[tuple[int, ...], np.dtype[np.float32]]") -> bytes:

@@ -13,9 +13,9 @@ from django.db import connection
 from common.audit.origin import RecordedCommand
 from common.domain_clock import domain_now
 from common.errors import DomainError
-from contest.defenses.warmups import warmup_record
+from contest.defenses.warmups import warmup_record, why_not_recorded
 from defense_kit.faults import WORDS, RunnerFault
-from defense_kit.warmup.arguments import add_arguments, most_pictures
+from defense_kit.warmup.arguments import add_arguments, mode_of, most_pictures
 from scoring.models import Defense
 from scoring.runner import DefenseRunner
 from scoring.scorers import device_of_command
@@ -49,6 +49,9 @@ class Command(RecordedCommand):
         if defense is None:
             raise CommandError(f"There is no defense {given.defense}: its page shows the ID.")
         given.out = given.out or settings.DATA_DIR / "warmup" / defense.public_id
+        reason = _why_not_recorded(given)
+        if reason:
+            self.stderr.write(reason)  # before it runs for hours
         try:
             most = most_pictures(given)
             pictures = read_pictures(given.pictures, most) if given.pictures else contest_pictures(most)
@@ -57,9 +60,10 @@ class Command(RecordedCommand):
             raise CommandError(str(error)) from error
         except RunnerFault as fault:
             raise CommandError(f"{WORDS[fault.fault].meaning} {fault.text}\n{fault.log}".strip()) from fault
-        if given.pictures or given.images:
-            self.stdout.write("Not recorded: only a run on all pictures of the contest is.")
-            return
+        if not reason:
+            self._record(defense, report)
+
+    def _record(self, defense: Defense, report: dict[str, Any]) -> None:
         if not connection.is_usable():  # its last use may be days ago
             connection.close()
         try:
@@ -68,6 +72,12 @@ class Command(RecordedCommand):
             self.stdout.write(error.message)
         else:
             self.stdout.write(f"Recorded for {defense.public_id}.")
+
+
+def _why_not_recorded(given: Namespace) -> str:
+    if given.pictures or given.images:
+        return "Not recorded: only a run on all pictures of the contest is."
+    return why_not_recorded(given.attacks, mode_of(given))
 
 
 @contextmanager

@@ -91,7 +91,7 @@ def test_a_run_of_some_attacks_is_not_recorded(
     known: Defense, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     warmup(known, tmp_path / "out", "--attacks", "clean")
-    assert "only a run of all attacks is, and spatial_grid is missing" in capsys.readouterr().out
+    assert "only a run of all attacks is, and spatial_grid is missing" in capsys.readouterr().err
     assert not WarmupMeasurement.objects.exists()
     with pytest.raises(CommandError, match="go on with --resume"):
         warmup(known, tmp_path / "out", "--attacks", "clean")
@@ -106,7 +106,7 @@ def test_a_run_on_other_pictures_is_not_recorded(
         PillowImage.new("RGB", (224, 224), (number, 99, 0)).save(tmp_path / "own" / name / "one.png")
     value = {"--images": "2", "--pictures": str(tmp_path / "own")}[option]
     warmup(known, tmp_path / "out", "--attacks", "clean", option, value)
-    assert "only a run on all pictures of the contest is" in capsys.readouterr().out
+    assert "only a run on all pictures of the contest is" in capsys.readouterr().err
 
 
 def test_a_shipped_defense_is_refused_in_a_sentence(pictures: dict[str, Image], tmp_path: Path) -> None:
