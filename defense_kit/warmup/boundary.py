@@ -3,10 +3,10 @@
 Geometry is float64; what is queried, and kept, is float32.
 """
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,9 @@ STEPS, DIRECTIONS = 5000, 25
 GOAL = 10.0  # the L2 distance at which it ends
 MOST_STARTS = 10
 _FACTOR = 1.5
-_FIRST_STEP = 0.01
-_LEAST_STEP = 1e-7
-_TEST_EVERY = 10
+FIRST_STEP = 0.01
+LEAST_STEP = 1e-7
+TEST_EVERY = 10
 _SPHERE_WINDOW, _STEP_WINDOW = 100, 30
 _MANY, _FEW = 0.5, 0.2
 
@@ -41,13 +41,14 @@ class BoundaryState:
     at: Rows
     scores: Scores
     queries: int
-    spherical: float = _FIRST_STEP
-    towards: float = _FIRST_STEP
+    spherical: float = FIRST_STEP
+    towards: float = FIRST_STEP
     sphere_window: tuple[bool, ...] = ()
     step_window: tuple[bool, ...] = ()
 
 
 Kept = Callable[[BoundaryState], None]
+State = TypeVar("State", bound=BoundaryState)
 
 
 def boundary(
@@ -57,17 +58,23 @@ def boundary(
     keep: Kept | None = None,
     steps: int | None = None,
 ) -> Attack:
-    """Attack a picture; `others` are the clean pictures of the other class, uint8 [224, 224, 3], ascending by SHA-256.
+    """Attack a picture; `others` are the clean pictures of the other class, uint8 [224, 224, 3], in the order
+    of the set.
 
     `keep` is called with the state after each step; there are STEPS at most where `steps` does not say how many.
     Returns a picture within GOAL of the moved one: where the walk ends farther away, the point at that distance on
     the way, which mostly is not wrong.
     """
     streams = Streams("boundary", of.sha256)
-    order = streams.draws(Purpose.BOUNDARY_STARTS).permutation(len(others))[:MOST_STARTS]
-    starts = (as_floats(others[number]) for number in order)
+    starts = drawn_starts(others, streams, MOST_STARTS)
     result = yield from approach(of, first_move(of, streams), starts, streams, state, keep, steps)
     return result
+
+
+def drawn_starts(others: Sequence[Bytes], streams: Streams, most: int) -> Iterator[Rows]:
+    """Yield so many of the other class in a drawn order, as floats."""
+    order = streams.draws(Purpose.BOUNDARY_STARTS).permutation(len(others))[:most]
+    return (as_floats(others[number]) for number in order)
 
 
 def approach(
@@ -80,18 +87,18 @@ def approach(
     steps: int | None = None,
 ) -> Attack:
     """Walk from the first wrong one of `starts` to a picture of any size, as `boundary` says."""
-    begun: BoundaryState | AttackResult = state if state is not None else (yield from _begun(of, goal, starts))
+    begun: BoundaryState | AttackResult = state if state is not None else (yield from begun_at(of, goal, starts))
     if isinstance(begun, AttackResult):
         return begun
     state, way = begun, way_to(goal, begun.at)
     while not _is_over(state, way, STEPS if steps is None else steps):
         before = state.at
-        state = yield from _step(of, way, streams, state)
+        state = yield from step_from(of, way, streams, state, is_test=(state.step + 1) % TEST_EVERY == 0)
         if state.at is not before:
             way = way_to(goal, state.at)
         if keep is not None:
             keep(state)
-    result = yield from _ended(way, state)
+    result = yield from ended_at(way, state)
     return result
 
 
@@ -140,7 +147,7 @@ def _dot(one: _Floats, other: _Floats) -> float:
     return float((one * other).sum())
 
 
-def adjusted(state: BoundaryState) -> BoundaryState:
+def adjusted(state: State) -> State:
     """Return the state with steps that fit how often the latest tests found the picture wrong."""
     if len(state.sphere_window) == _SPHERE_WINDOW and (factor := _change(state.sphere_window)) != 1:
         state = replace(state, spherical=state.spherical * factor, towards=state.towards * factor, sphere_window=())
@@ -154,35 +161,33 @@ def _change(window: tuple[bool, ...]) -> float:
     return _FACTOR if rate > _MANY else 1 / _FACTOR if rate < _FEW else 1.0
 
 
-def _begun(
+def begun_at(
     of: AttackedPicture, goal: Rows, starts: Iterable[Rows]
 ) -> Generator[Rows, Scores, "BoundaryState | AttackResult"]:
     """Return the state at the first wrong start; the result where the goal is wrong, or no start is."""
     clean = (yield goal[np.newaxis])[0].copy()
-    if _is_wrong(of, clean):
+    if of.is_wrong(clean):
         return AttackResult(goal, clean, 1, {"steps": 0})
     number = 1
     for number, start in enumerate(starts, 2):
         scores = (yield start[np.newaxis])[0].copy()
-        if _is_wrong(of, scores):
+        if of.is_wrong(scores):
             return BoundaryState(0, start, scores, number)
     return AttackResult(goal, clean, number, {"steps": 0, "no_start": True})
 
 
-def _is_wrong(of: AttackedPicture, scores: Scores) -> bool:
-    return bool(of.margins(scores[np.newaxis])[0] >= 0)  # -inf where it is not finite
-
-
 def _is_over(state: BoundaryState, way: Way, steps: int) -> bool:
-    return state.step >= steps or state.towards < _LEAST_STEP or way.length <= GOAL
+    return state.step >= steps or state.towards < LEAST_STEP or way.length <= GOAL
 
 
-def _step(
-    of: AttackedPicture, way: Way, streams: Streams, state: BoundaryState
-) -> Generator[Rows, Scores, BoundaryState]:
-    """Try directions until one leads to a wrong picture, and stand there where it is nearer."""
+def step_from(
+    of: AttackedPicture, way: Way, streams: Streams, state: State, *, is_test: bool
+) -> Generator[Rows, Scores, State]:
+    """Try directions until one leads to a wrong picture, and stand there where it is nearer.
+
+    A test queries the point on the sphere first, and fills the windows.
+    """
     step, shape = state.step + 1, state.at.shape
-    is_test = step % _TEST_EVERY == 0
     state = replace(state, step=step)
     for index in range(DIRECTIONS):
         direction = streams.normals(state.at.size, step=step, index=index).reshape(shape)
@@ -191,13 +196,13 @@ def _step(
         del direction, found  # 3 MB, and many attacks wait at once for what they ask about next
         if is_test:
             scores = (yield sphere[np.newaxis])[0]
-            on_sphere = _is_wrong(of, scores)
+            on_sphere = of.is_wrong(scores)
             window = (*state.sphere_window, on_sphere)[-_SPHERE_WINDOW:]
             state = replace(state, queries=state.queries + 1, sphere_window=window)
             if not on_sphere:
                 continue
         scores = (yield tried[np.newaxis])[0].copy()
-        is_wrong = _is_wrong(of, scores)
+        is_wrong = of.is_wrong(scores)
         state = replace(state, queries=state.queries + 1)
         if is_test:
             state = replace(state, step_window=(*state.step_window, is_wrong)[-_STEP_WINDOW:])
@@ -208,7 +213,7 @@ def _step(
     return adjusted(state)
 
 
-def _ended(way: Way, state: BoundaryState) -> Attack:
+def ended_at(way: Way, state: BoundaryState) -> Attack:
     """Return where the walk ended, or the point at the goal's distance on the way there."""
     chosen = {"steps": state.step}
     if way.length <= GOAL:

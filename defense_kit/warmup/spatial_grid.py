@@ -1,5 +1,7 @@
 """The grid of rotations and translations: each of 775 is queried, and the worst is returned."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Rows, as_floats
@@ -23,16 +25,30 @@ def spatial_grid(of: AttackedPicture) -> Attack:
     """Return the move with the largest margin, the first of equal ones; the first of all where no row is finite."""
     framed = bordered(of.pixels, SIDE_INSIDE)
     rotated = [rotated_beyond(framed, degrees, _MARGIN) for degrees in DEGREES]
-    best, margin, kept = 0, -np.inf, None
-    for first in range(0, QUERIES, len(DEGREES)):
+
+    def moves_from(first: int) -> list[Bytes]:
         dx, dy, _ = transform_of(first)
-        scores = yield _floats([shifted(each, dx, dy) for each in rotated])
+        return [shifted(each, dx, dy) for each in rotated]
+
+    return worst_move(of, moves_from, transform_of)
+
+
+def worst_move(
+    of: AttackedPicture, moves_from: Callable[[int], list[Bytes]], transform_of: Callable[[int], tuple[int, int, int]]
+) -> Attack:
+    """Return the worst of QUERIES moves, uint8 [224, 224, 3]: `moves_from` gives len(DEGREES) of them from a number on,
+    `transform_of` says what each is."""
+    best, margin, kept, picture = 0, -np.inf, None, of.pixels
+    for first in range(0, QUERIES, len(DEGREES)):
+        moves = moves_from(first)
+        scores = yield _floats(moves)
         margins = of.margins(scores)
         worst = int(margins.argmax())  # the first of equal ones
         if kept is None or margins[worst] > margin:
-            best, margin, kept = first + worst, margins[worst], scores[worst].copy()
+            best, margin, kept, picture = first + worst, margins[worst], scores[worst].copy(), moves[worst]
     assert kept is not None
-    return AttackResult(as_floats(_move(rotated, best)), kept, QUERIES, _words(best))
+    words = dict(zip(("dx", "dy", "degrees"), transform_of(best), strict=True))
+    return AttackResult(as_floats(picture), kept, QUERIES, words)
 
 
 def _floats(pictures: list[Bytes]) -> Rows:
@@ -40,12 +56,3 @@ def _floats(pictures: list[Bytes]) -> Rows:
     for row, picture in zip(rows, pictures, strict=True):
         np.divide(picture, np.float32(255), out=row)  # as `as_floats`
     return rows
-
-
-def _move(rotated: list[Bytes], index: int) -> Bytes:
-    dx, dy, degrees = transform_of(index)
-    return shifted(rotated[DEGREES.index(degrees)], dx, dy)
-
-
-def _words(index: int) -> dict[str, int]:
-    return dict(zip(("dx", "dy", "degrees"), transform_of(index), strict=True))

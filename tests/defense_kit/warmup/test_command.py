@@ -13,6 +13,7 @@ from PIL import Image
 
 from defense_kit import check
 from defense_kit.warmup import boundary, measure, spsa
+from defense_kit.warmup import pictures as picture_sets
 from defense_kit.warmup.corruptions import NAMES
 from defense_kit.warmup.results import Results, UnusableResults, open_results
 from tests.defense_kit.programs import write
@@ -176,7 +177,7 @@ def test_the_boundary_attack_is_done_again_on_another_set(
     warmup: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(boundary, "STEPS", 1)
-    monkeypatch.setattr(measure, "BOUNDARY_PICTURES", 1)
+    monkeypatch.setattr(picture_sets, "BOUNDARY_PICTURES", 1)
     defense = program(tmp_path)
     assert warmup(defense, "--attacks", "clean,boundary", "--images", "2") == 0
     few = told(tmp_path)

@@ -138,8 +138,8 @@ def test_a_slow_defense_is_noted(passes: list[int], seconds: list[float], flags:
 def test_distances_are_from_the_picture_that_an_attack_changes() -> None:
     of = BIRDS[0].picture
     clean = as_floats(of.pixels)
-    assert start_of("spatial_grid", of) is None and distance(None, clean) is None
-    starts = [start_of(attack, of) for attack in ("clean", "spsa", "boundary")]
+    assert start_of("spatial_grid", of, spsa.first_move) is None and distance(None, clean) is None
+    starts = [start_of(attack, of, spsa.first_move) for attack in ("clean", "spsa", "boundary")]
     assert starts[0] is not None and np.array_equal(starts[0], clean)
     assert starts[1] is not None and starts[2] is not None and not np.array_equal(starts[1], starts[2])
     changed = np.full((2, 2, 3), 0.5, np.float32)

@@ -1,0 +1,53 @@
+"""What a run attacks with and counts by: everything in which the modes of a run differ but for the numbers of steps."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from defense_kit.warmup import boundary, changes, corruptions, coverage, pictures, spatial_grid, spsa
+from defense_kit.warmup.attacks import Attack, AttackedPicture, clean
+from defense_kit.warmup.coverage import Confidences, CoveredAccuracy, Wrong
+from defense_kit.warmup.pictures import LabelledPicture
+from defense_kit.warmup.states import StateType
+
+Choice = Callable[[Sequence[LabelledPicture]], Sequence[LabelledPicture]]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """The attacks, the pictures that they take, and how their results are counted.
+
+    `stateless` are the attacks that begin again after an interruption, by name; `states` are the types that the others
+    keep.
+    """
+
+    arranged: Choice
+    stateless: Mapping[str, Callable[[AttackedPicture], Attack]]
+    first_move: changes.FirstMove
+    spsa: Callable[..., Attack]
+    boundary: Callable[..., Attack]
+    boundary_pictures: Choice
+    states: Mapping[str, StateType]
+    covered_accuracy: Callable[[Confidences, Wrong], CoveredAccuracy]
+    risk_coverage: Callable[[Confidences, Wrong], list[tuple[float, float]]]
+
+
+OURS = Method(
+    arranged=list,
+    stateless={
+        "clean": clean,
+        "spatial_grid": spatial_grid.spatial_grid,
+        "corruptions": corruptions.corruptions,
+    },
+    first_move=spsa.first_move,
+    spsa=spsa.spsa,
+    boundary=boundary.boundary,
+    boundary_pictures=pictures.boundary_pictures,
+    states={"spsa": spsa.SpsaState, "boundary": boundary.BoundaryState},
+    covered_accuracy=coverage.covered_accuracy,
+    risk_coverage=coverage.risk_coverage,
+)
+
+
+def method_of(mode: str) -> Method:
+    """Return the method of a mode."""
+    return OURS
