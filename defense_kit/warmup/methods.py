@@ -3,7 +3,37 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from defense_kit.warmup import boundary, changes, corruptions, coverage, pictures, spatial_grid, spsa
+from defense_kit.warmup import (
+    AS_PUBLISHED,
+    boundary,
+    changes,
+    corruptions,
+    coverage,
+    pictures,
+    spatial_grid,
+    spsa,
+)
+from defense_kit.warmup.as_published import (
+    boundary as published_boundary,
+)
+from defense_kit.warmup.as_published import (
+    corruptions as published_corruptions,
+)
+from defense_kit.warmup.as_published import (
+    coverage as published_coverage,
+)
+from defense_kit.warmup.as_published import (
+    moves as published_moves,
+)
+from defense_kit.warmup.as_published import (
+    pictures as published_pictures,
+)
+from defense_kit.warmup.as_published import (
+    spatial_grid as published_spatial_grid,
+)
+from defense_kit.warmup.as_published import (
+    spsa as published_spsa,
+)
 from defense_kit.warmup.attacks import Attack, AttackedPicture, clean
 from defense_kit.warmup.coverage import Confidences, CoveredAccuracy, Wrong
 from defense_kit.warmup.pictures import LabelledPicture
@@ -47,7 +77,23 @@ OURS = Method(
     risk_coverage=coverage.risk_coverage,
 )
 
+PUBLISHED = Method(
+    arranged=published_pictures.shuffled,
+    stateless={
+        "clean": clean,
+        "spatial_grid": published_spatial_grid.spatial_grid,
+        "corruptions": published_corruptions.corruptions,
+    },
+    first_move=published_moves.first_move,
+    spsa=published_spsa.spsa,
+    boundary=published_boundary.boundary,
+    boundary_pictures=published_pictures.boundary_pictures,
+    states={"spsa": spsa.SpsaState, "boundary": published_boundary.PublishedBoundaryState},
+    covered_accuracy=published_coverage.covered_accuracy,
+    risk_coverage=published_coverage.risk_coverage,
+)
+
 
 def method_of(mode: str) -> Method:
     """Return the method of a mode."""
-    return OURS
+    return PUBLISHED if mode == AS_PUBLISHED else OURS

@@ -17,7 +17,7 @@ import scipy
 from PIL import features
 
 from defense_kit.frames import CLASSES
-from defense_kit.warmup import QUICK, VERSION
+from defense_kit.warmup import AS_PUBLISHED, QUICK, VERSION
 from defense_kit.warmup.attacks import AttackResult, Scores
 from defense_kit.warmup.boundary import GOAL
 from defense_kit.warmup.changes import Distance
@@ -220,6 +220,10 @@ def _warnings(measured: Measured) -> list[str]:
     found = []
     if measured.mode == QUICK:
         found.append("quick: there are fewer steps, so these figures cannot be compared with those of other runs")
+    if measured.mode == AS_PUBLISHED:
+        found.append(
+            "as-published: the deviations of the published code are repeated: these figures are not the contest's"
+        )
     if measured.randomised:
         found.append("randomised: the same pictures got other scores when they were sent again")
     bad = sum(each.result.bad_rows for results in measured.found.values() for each in results.values())

@@ -45,6 +45,7 @@ def report(of: Defense, worst: float = 0.75, **changes: Any) -> dict[str, Any]:
         ({"digest": "sha256:0"}, "wrong_digest"),
         ({"attacks": {"clean": {}}}, "incomplete"),
         ({"mode": "quick"}, "other_mode"),
+        ({"mode": "as-published"}, "other_mode"),
     ],
 )
 def test_what_cannot_be_compared_is_not_recorded(defense: Defense, changes: dict[str, Any], code: str) -> None:
