@@ -331,3 +331,4 @@ def test_the_curve_s_values() -> None:
     curve = [(0.2, 1.0), (0.4, 0.5), (0.8, 0.5), (1.0, 0.4)]
     assert [risk_at(curve, at) for at in (0.1, 0.2, 0.5, 0.8, 0.9, 1.0)] == [1.0, 1.0, 0.5, 0.5, 0.4, 0.4]
     assert [highest_risk([[(1.0, risk)]]) for risk in (0.0, 0.1, 0.2, 0.4, 1.0)] == [0.1, 0.1, 0.25, 0.5, 1.0]
+    assert highest_risk([[(0.01, 24.5), (1.0, 0.25)]]) == 25, "a published risk of a tie"
