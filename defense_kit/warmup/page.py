@@ -49,7 +49,7 @@ EXPLANATIONS = {
     "flat": "SPSA follows differences between scores. Where there are none it cannot go anywhere, so a high accuracy "
     "under SPSA says little.",
     "no_start": "The boundary attack starts from a picture of the other class that is answered with that class. "
-    "Where none of ten is, the moved picture counts as it is.",
+    "Where none that it tries is, the moved picture counts as it is.",
     "slow": "The attacks run all the same; they take longer.",
 }
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from defense_kit.warmup import spatial_grid
 from defense_kit.warmup.as_published import boundary as published_boundary
+from defense_kit.warmup.as_published import spsa as published_spsa
 from defense_kit.warmup.as_published.boundary import PublishedBoundaryState, converged
 from defense_kit.warmup.as_published.moves import moved, moved_twice
 from defense_kit.warmup.as_published.spatial_grid import published_transform_of
@@ -148,6 +149,14 @@ def test_spsa_ends_a_step_after_the_picture_that_is_wrong_enough(turns: int) -> 
 
     result = descended(CODE_OF_2018, classify)
     assert (result.chosen["steps"], result.queries) == (turns + 1, 65 * (turns + 1) + 1), "-1 itself is not enough"
+
+
+def test_probes_lie_on_both_sides_and_the_picture_is_the_last() -> None:
+    signs = [np.ones(SHAPE, np.int8), -np.ones(SHAPE, np.int8)]
+    for start in (BLACK, BLACK + 1):
+        rows = published_spsa.probes(start, signs)
+        expected = [start + 0.01, start - 0.01, start - 0.01, start + 0.01, start]
+        assert rows.dtype == np.float32 and np.allclose(rows, expected, atol=1e-7), "above both, below both"
 
 
 def test_spsa_goes_on_from_a_kept_state() -> None:
