@@ -3,37 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from defense_kit.warmup import (
-    AS_PUBLISHED,
-    boundary,
-    changes,
-    corruptions,
-    coverage,
-    pictures,
-    spatial_grid,
-    spsa,
-)
-from defense_kit.warmup.as_published import (
-    boundary as published_boundary,
-)
-from defense_kit.warmup.as_published import (
-    corruptions as published_corruptions,
-)
-from defense_kit.warmup.as_published import (
-    coverage as published_coverage,
-)
-from defense_kit.warmup.as_published import (
-    moves as published_moves,
-)
-from defense_kit.warmup.as_published import (
-    pictures as published_pictures,
-)
-from defense_kit.warmup.as_published import (
-    spatial_grid as published_spatial_grid,
-)
-from defense_kit.warmup.as_published import (
-    spsa as published_spsa,
-)
+from defense_kit.warmup import AS_PUBLISHED, boundary, changes, corruptions, coverage, pictures, spatial_grid, spsa
+from defense_kit.warmup.as_published import boundary as published_boundary
+from defense_kit.warmup.as_published import corruptions as published_corruptions
+from defense_kit.warmup.as_published import coverage as published_coverage
+from defense_kit.warmup.as_published import moves as published_moves
+from defense_kit.warmup.as_published import pictures as published_pictures
+from defense_kit.warmup.as_published import spatial_grid as published_spatial_grid
+from defense_kit.warmup.as_published import spsa as published_spsa
 from defense_kit.warmup.attacks import Attack, AttackedPicture, clean
 from defense_kit.warmup.coverage import Confidences, CoveredAccuracy, Wrong
 from defense_kit.warmup.pictures import LabelledPicture
