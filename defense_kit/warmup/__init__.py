@@ -12,6 +12,6 @@ ATTACK_NAMES = {
     "boundary": "Boundary attack",
 }
 VERSION = "1"  # of the attacks: the same figures can be compared, others cannot
-DEFAULT, QUICK = "default", "quick"  # the modes of a run
+DEFAULT, QUICK, AS_PUBLISHED = "default", "quick", "as-published"  # the modes of a run
 QUICK_PICTURES = 20
 QUICK_STEPS = {"spsa": 20, "boundary": 250}  # at most; a run of the default mode has those of the attacks

@@ -4,7 +4,7 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from defense_kit.warmup import ATTACKS, DEFAULT, QUICK, QUICK_PICTURES
+from defense_kit.warmup import AS_PUBLISHED, ATTACKS, DEFAULT, QUICK, QUICK_PICTURES
 
 BATCH_SIZE, MOST_ROWS = 64, 256
 
@@ -20,9 +20,23 @@ def add_arguments(command: argparse.ArgumentParser, *, of_contest: bool = False)
     command.add_argument("--images", type=number, metavar="N", help="so many pictures, half of each class")
     out = None if of_contest else Path("warmup")
     command.add_argument("--out", type=Path, default=out, metavar="DIR", help="(default: warmup)")
-    command.add_argument(
-        "--quick", action="store_true", help=f"{QUICK_PICTURES} pictures and few steps: not comparable with other runs"
+    modes = command.add_mutually_exclusive_group()
+    modes.add_argument(
+        "--quick",
+        action="store_const",
+        dest="mode",
+        const=QUICK,
+        default=DEFAULT,
+        help=f"{QUICK_PICTURES} pictures and few steps: not comparable with other runs",
     )
+    if not of_contest:  # which records runs that can be compared
+        modes.add_argument(
+            "--as-published",
+            action="store_const",
+            dest="mode",
+            const=AS_PUBLISHED,
+            help="with the deviations of the code of 2018: not comparable with the contest's runs",
+        )
     command.add_argument("--resume", action="store_true", help="go on with what is in DIR")
     command.add_argument("--batch-size", type=rows, default=BATCH_SIZE, help="rows of a batch (default: %(default)s)")
 
@@ -40,12 +54,7 @@ def _number(text: str, *, least: int, most: int) -> int:
     return int(text)
 
 
-def mode_of(options: argparse.Namespace) -> str:
-    """Return the mode of the run."""
-    return QUICK if options.quick else DEFAULT
-
-
 def most_pictures(options: argparse.Namespace) -> int | None:
     """Return how many pictures are taken at most; None for all."""
     most: int | None = options.images
-    return QUICK_PICTURES if most is None and options.quick else most
+    return QUICK_PICTURES if most is None and options.mode == QUICK else most

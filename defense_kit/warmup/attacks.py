@@ -61,6 +61,10 @@ class AttackedPicture:
         found: Margins = np.where(np.isfinite(wide).all(axis=1), wide[:, 1 - true] - wide[:, true], -inf)
         return found
 
+    def is_wrong(self, scores: Scores) -> bool:
+        """Say whether the scores [2] are finite and the other class is at least as high."""
+        return bool(self.margins(scores[np.newaxis])[0] >= 0)
+
 
 @dataclass(frozen=True, slots=True)
 class AttackResult:

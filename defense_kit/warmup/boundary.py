@@ -3,10 +3,10 @@
 Geometry is float64; what is queried, and kept, is float32.
 """
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,9 @@ STEPS, DIRECTIONS = 5000, 25
 GOAL = 10.0  # the L2 distance at which it ends
 MOST_STARTS = 10
 _FACTOR = 1.5
-_FIRST_STEP = 0.01
-_LEAST_STEP = 1e-7
-_TEST_EVERY = 10
+FIRST_STEP = 0.01
+LEAST_STEP = 1e-7
+TEST_EVERY = 10
 _SPHERE_WINDOW, _STEP_WINDOW = 100, 30
 _MANY, _FEW = 0.5, 0.2
 
@@ -41,14 +41,15 @@ class BoundaryState:
     at: Rows
     scores: Scores
     queries: int
-    spherical: float = _FIRST_STEP
-    towards: float = _FIRST_STEP
+    spherical: float = FIRST_STEP
+    towards: float = FIRST_STEP
     sphere_window: tuple[bool, ...] = ()
     step_window: tuple[bool, ...] = ()
 
 
 Kept = Callable[[BoundaryState], None]
 Room = Callable[[], int]  # how many rows it may send at once
+State = TypeVar("State", bound=BoundaryState)
 
 
 def boundary(
@@ -59,7 +60,8 @@ def boundary(
     steps: int | None = None,
     room: Room = lambda: 1,
 ) -> Attack:
-    """Attack a picture; `others` are the clean pictures of the other class, uint8 [224, 224, 3], ascending by SHA-256.
+    """Attack a picture; `others` are the clean pictures of the other class, uint8 [224, 224, 3], in the order
+    of the set.
 
     `keep` is called with the state after each step; there are STEPS at most where `steps` does not say how many. Where
     there is room, it queries directions ahead, of which the first ones count, as if it had queried one at a time.
@@ -67,10 +69,15 @@ def boundary(
     the way, which mostly is not wrong.
     """
     streams = Streams("boundary", of.sha256)
-    order = streams.draws(Purpose.BOUNDARY_STARTS).permutation(len(others))[:MOST_STARTS]
-    starts = (as_floats(others[number]) for number in order)
+    starts = drawn_starts(others, streams, MOST_STARTS)
     result = yield from approach(of, first_move(of, streams), starts, streams, state, keep, steps, room)
     return result
+
+
+def drawn_starts(others: Sequence[Bytes], streams: Streams, most: int) -> Iterator[Rows]:
+    """Yield so many of the other class in a drawn order, as floats."""
+    order = streams.draws(Purpose.BOUNDARY_STARTS).permutation(len(others))[:most]
+    return (as_floats(others[number]) for number in order)
 
 
 def approach(
@@ -84,18 +91,18 @@ def approach(
     room: Room = lambda: 1,
 ) -> Attack:
     """Walk from the first wrong one of `starts` to a picture of any size, as `boundary` says."""
-    begun: BoundaryState | AttackResult = state if state is not None else (yield from _begun(of, goal, starts))
+    begun: BoundaryState | AttackResult = state if state is not None else (yield from begun_at(of, goal, starts))
     if isinstance(begun, AttackResult):
         return begun
     state, way = begun, way_to(goal, begun.at)
     while not _is_over(state, way, STEPS if steps is None else steps):
         before = state.at
-        state = yield from _step(of, way, streams, state, room)
+        state = yield from step_from(of, way, streams, state, room, is_test=(state.step + 1) % TEST_EVERY == 0)
         if state.at is not before:
             way = way_to(goal, state.at)
         if keep is not None:
             keep(state)
-    result = yield from _ended(way, state)
+    result = yield from ended_at(way, state)
     return result
 
 
@@ -144,7 +151,7 @@ def _dot(one: _Floats, other: _Floats) -> float:
     return float((one * other).sum())
 
 
-def adjusted(state: BoundaryState) -> BoundaryState:
+def adjusted(state: State) -> State:
     """Return the state with steps that fit how often the latest tests found the picture wrong."""
     if len(state.sphere_window) == _SPHERE_WINDOW and (factor := _change(state.sphere_window)) != 1:
         state = replace(state, spherical=state.spherical * factor, towards=state.towards * factor, sphere_window=())
@@ -158,27 +165,23 @@ def _change(window: tuple[bool, ...]) -> float:
     return _FACTOR if rate > _MANY else 1 / _FACTOR if rate < _FEW else 1.0
 
 
-def _begun(
+def begun_at(
     of: AttackedPicture, goal: Rows, starts: Iterable[Rows]
 ) -> Generator[Query, Scores, "BoundaryState | AttackResult"]:
     """Return the state at the first wrong start; the result where the goal is wrong, or no start is."""
     clean = (yield goal[np.newaxis])[0].copy()
-    if _is_wrong(of, clean):
+    if of.is_wrong(clean):
         return AttackResult(goal, clean, 1, {"steps": 0})
     number = 1
     for number, start in enumerate(starts, 2):
         scores = (yield start[np.newaxis])[0].copy()
-        if _is_wrong(of, scores):
+        if of.is_wrong(scores):
             return BoundaryState(0, start, scores, number)
     return AttackResult(goal, clean, number, {"steps": 0, "no_start": True})
 
 
-def _is_wrong(of: AttackedPicture, scores: Scores) -> bool:
-    return bool(of.margins(scores[np.newaxis])[0] >= 0)  # -inf where it is not finite
-
-
 def _is_over(state: BoundaryState, way: Way, steps: int) -> bool:
-    return state.step >= steps or state.towards < _LEAST_STEP or way.length <= GOAL
+    return state.step >= steps or state.towards < LEAST_STEP or way.length <= GOAL
 
 
 class _Directions(MadeRows):
@@ -215,62 +218,63 @@ class _Chosen(MadeRows):
             row[:] = there
 
 
-def _step(
-    of: AttackedPicture, way: Way, streams: Streams, state: BoundaryState, room: Room
-) -> Generator[Query, Scores, BoundaryState]:
-    """Try directions until one leads to a wrong picture, and stand there where it is nearer."""
+def step_from(
+    of: AttackedPicture, way: Way, streams: Streams, state: State, room: Room = lambda: 1, *, is_test: bool
+) -> Generator[Query, Scores, State]:
+    """Try directions until one leads to a wrong picture, and stand there where it is nearer.
+
+    A test queries the points on the sphere first, and fills the windows.
+    """
     state, index, is_over = replace(state, step=state.step + 1), 0, False
-    try_some = _test_some if state.step % _TEST_EVERY == 0 else _try_some
+    try_some = _test_some if is_test else _try_some
     while index < DIRECTIONS and not is_over:
         indices = range(index, min(index + room(), DIRECTIONS))
-        state, is_over = yield from try_some(of, way, streams, state, indices)
+        found = _Directions(way, streams, state, indices, on_sphere=is_test)
+        state, is_over = yield from try_some(of, way, found, state)
         index = indices.stop
     return adjusted(state)
 
 
 def _try_some(
-    of: AttackedPicture, way: Way, streams: Streams, state: BoundaryState, indices: range
-) -> Generator[Query, Scores, tuple[BoundaryState, bool]]:
+    of: AttackedPicture, way: Way, found: _Directions, state: State
+) -> Generator[Query, Scores, tuple[State, bool]]:
     """Query some directions; return the state, and whether one led to a wrong picture."""
-    found = _Directions(way, streams, state, indices, on_sphere=False)
     scores = yield found
-    wrong = of.margins(scores) >= 0
-    if wrong.any():
-        first = int(wrong.argmax())
+    wrong = [of.is_wrong(each) for each in scores]
+    if any(wrong):
+        first = wrong.index(True)
         found.used = first + 1
         state = _moved(way, state, found.nearer[first], scores[first])
-    return replace(state, queries=state.queries + found.used), bool(wrong.any())
+    return replace(state, queries=state.queries + found.used), any(wrong)
 
 
 def _test_some(
-    of: AttackedPicture, way: Way, streams: Streams, state: BoundaryState, indices: range
-) -> Generator[Query, Scores, tuple[BoundaryState, bool]]:
+    of: AttackedPicture, way: Way, found: _Directions, state: State
+) -> Generator[Query, Scores, tuple[State, bool]]:
     """Query the points on the sphere, and from those that are wrong a step nearer, for both windows as well."""
-    found = _Directions(way, streams, state, indices, on_sphere=True)
-    on_sphere = of.margins((yield found)) >= 0
-    numbers = np.flatnonzero(on_sphere).tolist()
+    scores = yield found
+    on_sphere = [of.is_wrong(each) for each in scores]
+    numbers, wrong = [number for number, is_wrong in enumerate(on_sphere) if is_wrong], list[bool]()
     if numbers:
         nearer = _Chosen([found.nearer[number] for number in numbers])
         scores = yield nearer
-        wrong = of.margins(scores) >= 0
-        if is_over := bool(wrong.any()):
-            first = int(wrong.argmax())
+        wrong = [of.is_wrong(each) for each in scores]
+        if any(wrong):
+            first = wrong.index(True)
             nearer.used, found.used = first + 1, numbers[first] + 1
             state = _moved(way, state, found.nearer[numbers[first]], scores[first])
-        window = (*state.step_window, *wrong[: nearer.used].tolist())[-_STEP_WINDOW:]
-        state = replace(state, queries=state.queries + nearer.used, step_window=window)
-    else:
-        is_over = False
-    window = (*state.sphere_window, *on_sphere[: found.used].tolist())[-_SPHERE_WINDOW:]
-    return replace(state, queries=state.queries + found.used, sphere_window=window), is_over
+        tested = (*state.step_window, *wrong[: nearer.used])[-_STEP_WINDOW:]
+        state = replace(state, queries=state.queries + nearer.used, step_window=tested)
+    tested = (*state.sphere_window, *on_sphere[: found.used])[-_SPHERE_WINDOW:]
+    return replace(state, queries=state.queries + found.used, sphere_window=tested), any(wrong)
 
 
-def _moved(way: Way, state: BoundaryState, at: Rows, scores: Scores) -> BoundaryState:
+def _moved(way: Way, state: State, at: Rows, scores: Scores) -> State:
     """Return the state at a wrong picture, where that is nearer."""
     return replace(state, at=at, scores=scores.copy()) if distance(way.goal, at) < way.length else state
 
 
-def _ended(way: Way, state: BoundaryState) -> Attack:
+def ended_at(way: Way, state: BoundaryState) -> Attack:
     """Return where the walk ended, or the point at the goal's distance on the way there."""
     chosen = {"steps": state.step}
     if way.length <= GOAL:

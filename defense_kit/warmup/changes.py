@@ -1,6 +1,7 @@
 """What an attack changed in a picture: how far, and as PNG files to look at."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,11 +10,11 @@ from PIL import Image
 
 from defense_kit.warmup.attacks import AttackedPicture, Rows, as_floats
 from defense_kit.warmup.moves import Bytes
-from defense_kit.warmup.spsa import first_move
 from defense_kit.warmup.streams import Streams
 
 FOLDER = "pictures"
 _NAME_DIGITS = 16  # of a SHA-256, in a file's name
+FirstMove = Callable[[AttackedPicture, Streams], Rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Distance:
     l2: float
 
 
-def start_of(attack: str, of: AttackedPicture) -> Rows | None:
+def start_of(attack: str, of: AttackedPicture, first_move: FirstMove) -> Rows | None:
     """Return the picture that an attack changes: after the first move for SPSA and the boundary attack, otherwise the
     clean one. None for the grid: a distance says nothing about a rotation."""
     if attack == "spatial_grid":

@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 
 from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, MadeRows, Query, Scores
-from defense_kit.warmup.boundary import BoundaryState
 from defense_kit.warmup.results import Results
-from defense_kit.warmup.spsa import SpsaState
 from defense_kit.warmup.states import State, StateType, packed, unpacked
 
 KEEP_SECONDS = 60.0
-_STATES: dict[str, StateType] = {"spsa": SpsaState, "boundary": BoundaryState}
 Begin = Callable[[AttackedPicture, Any, Callable[[Any], None]], Attack]  # from a state or None; keeps one each step
 
 
@@ -43,10 +40,11 @@ class UnderWay:
 
 
 class Checkpoints:
-    """The states of one attack, by the key of the picture. Results are kept under the name `kept_as`."""
+    """The states of one attack, by the key of the picture; `state_of` is their type, None for an attack without any.
+    Results are kept under the name `kept_as`."""
 
-    def __init__(self, results: Results, attack: str, kept_as: str) -> None:
-        self._results, self._kept_as, self._state_of = results, kept_as, _STATES.get(attack)
+    def __init__(self, results: Results, state_of: StateType | None, kept_as: str) -> None:
+        self._results, self._kept_as, self._state_of = results, kept_as, state_of
         self._under_way: dict[bytes, UnderWay] = {}
         self._saved = time.monotonic()
 

@@ -16,9 +16,10 @@ from defense_kit.faults import RunnerFault
 from defense_kit.frames import CLASSES, WARMUP_PIXELS
 from defense_kit.harness import Launch, open_defense
 from defense_kit.limits import HELLO_SECONDS, SECONDS_PER_PICTURE, START_SECONDS
-from defense_kit.warmup.arguments import mode_of, most_pictures
+from defense_kit.warmup.arguments import most_pictures
 from defense_kit.warmup.changes import FOLDER
 from defense_kit.warmup.measure import FloatSession, Measurement
+from defense_kit.warmup.methods import method_of
 from defense_kit.warmup.moves import SIDE
 from defense_kit.warmup.page import page
 from defense_kit.warmup.pictures import LabelledPicture, UnusablePictures, read_pictures
@@ -57,7 +58,7 @@ def measure(
     UnusableResults where the folder has results although --resume is not given: then nothing is started.
     """
     options.out.mkdir(parents=True, exist_ok=True)
-    mode = mode_of(options)
+    mode, pictures = options.mode, method_of(options.mode).arranged(pictures)
     with (
         _stopped_as_by_hand(options.out),
         open_results(options.out / RESULTS, digest, resume=options.resume, mode=mode) as results,

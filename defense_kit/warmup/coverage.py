@@ -53,9 +53,13 @@ def covered_accuracy(confidences: Confidences, wrong: Wrong, percent: int = 80) 
     if not pictures:
         raise ValueError("there is no picture to be accurate about")
     rank = -(-percent * pictures // 100)
-    threshold = float(np.sort(confidences)[::-1][rank - 1])
+    return covered_from(float(np.sort(confidences)[::-1][rank - 1]), confidences, wrong)
+
+
+def covered_from(threshold: float, confidences: Confidences, wrong: Wrong) -> CoveredAccuracy:
+    """Cover the pictures whose confidence is at least the threshold."""
     covered = confidences >= threshold
-    return CoveredAccuracy(pictures, int(covered.sum()), int(wrong[covered].sum()), threshold)
+    return CoveredAccuracy(len(confidences), int(covered.sum()), int(wrong[covered].sum()), threshold)
 
 
 def risk_coverage(confidences: Confidences, wrong: Wrong) -> list[tuple[float, float]]:

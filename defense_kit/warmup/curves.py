@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from math import ceil
 from typing import Any
 
 COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of the table below the curves
@@ -9,7 +10,7 @@ _LEFT, _TOP, _WIDTH, _HEIGHT = 46, 14, 258, 150  # of the plot, in the units of 
 _VIEW = (320, 208)
 _SCALES = (0.1, 0.25, 0.5, 1.0)  # what the risk's axis may end at
 
-Curve = Sequence[Sequence[float]]  # (coverage, risk), both from 0 to 1, by ascending coverage
+Curve = Sequence[Sequence[float]]  # (coverage, risk) by ascending coverage, from 0 to 1; a published risk may be above
 
 
 def percent(share: float) -> str:
@@ -20,7 +21,7 @@ def percent(share: float) -> str:
 def highest_risk(curves: Sequence[Curve]) -> float:
     """Return where the risk's axis ends, so that curves beside each other have the same one."""
     highest = max((risk for curve in curves for _, risk in curve), default=0.0)
-    return next(scale for scale in _SCALES if highest <= scale)
+    return next((scale for scale in _SCALES if highest <= scale), float(ceil(highest)))
 
 
 def risk_at(curve: Curve, coverage: float) -> float:

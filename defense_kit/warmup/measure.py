@@ -11,23 +11,18 @@ from typing import Protocol
 
 import numpy as np
 
-from defense_kit.frames import CLASSES
 from defense_kit.protocol import BatchAnswers
 from defense_kit.warmup import DEFAULT, QUICK, QUICK_STEPS
-from defense_kit.warmup.attacks import Attack, Rows, Scores, as_floats, clean, single_query
-from defense_kit.warmup.boundary import boundary
+from defense_kit.warmup.attacks import Attack, Rows, Scores, as_floats, single_query
 from defense_kit.warmup.changes import distance, start_of, write_png
 from defense_kit.warmup.checkpoints import Begin, Checkpoints
-from defense_kit.warmup.corruptions import corruptions
+from defense_kit.warmup.methods import method_of
 from defense_kit.warmup.pictures import LabelledPicture
 from defense_kit.warmup.randomised import is_randomised
 from defense_kit.warmup.report import AttackTiming, Measured, MeasuredPicture
 from defense_kit.warmup.results import Results
 from defense_kit.warmup.scheduler import Scheduler
-from defense_kit.warmup.spatial_grid import spatial_grid
-from defense_kit.warmup.spsa import spsa
 
-BOUNDARY_PICTURES = 50  # of each class
 PROGRESS_SECONDS = 10.0
 _ROWS_AT_ONCE = {"clean": 1, "spatial_grid": 31, "corruptions": 17, "spsa": 64, "boundary": 1}
 _NO_PICTURE = np.zeros((0, 0, 3), np.float32)  # in place of one that is not needed any longer
@@ -77,7 +72,7 @@ class Measurement:
         self._of = {each.picture.key: each.picture for each in pictures}
         self._batch, self._folder = batch, folder
         self._set = hashlib.sha256(b"".join(each.picture.key for each in pictures)).hexdigest()
-        self._mode, self._steps = mode, QUICK_STEPS if mode == QUICK else {}
+        self._mode, self._method, self._steps = mode, method_of(mode), QUICK_STEPS if mode == QUICK else {}
 
     def run(self, names: Sequence[str], *, defense: str, digest: str) -> Measured:
         """Run what is not there yet, and return everything. Results are kept as they come; `folder` gets PNGs."""
@@ -91,7 +86,7 @@ class Measurement:
         there = self._results.pictures(self._kept_as(name))
         of = [each for each in self._chosen(name) if each.picture.key not in there]
         scheduler = Scheduler[bytes](self._defense, batch=self._batch, most_running=most_running(name, self._batch))
-        checkpoints = Checkpoints(self._results, name, self._kept_as(name))
+        checkpoints = Checkpoints(self._results, self._method.states.get(name), self._kept_as(name))
         begun = (
             (each.picture.key, checkpoints.begin(each.picture, self._begin(name, each, scheduler.room))) for each in of
         )
@@ -120,10 +115,7 @@ class Measurement:
         return f"{name} {self._set}" if name == "boundary" else name
 
     def _chosen(self, name: str) -> Sequence[LabelledPicture]:
-        if name != "boundary":
-            return self._pictures
-        chosen = {each.name for of_class in CLASSES for each in _first_of_class(self._pictures, of_class)}
-        return [each for each in self._pictures if each.name in chosen]
+        return self._method.boundary_pictures(self._pictures) if name == "boundary" else self._pictures
 
     def _measured(self, name: str) -> dict[bytes, MeasuredPicture]:
         """Return what is kept of an attack, with what is answered about each picture in a file of 8 bits."""
@@ -134,7 +126,8 @@ class Measurement:
             for key, result in self._results.of(self._kept_as(name)):
                 if key in chosen:
                     pixels, of = as_bytes(result.picture), self._of[key]
-                    far, png = distance(start_of(name, of), result.picture), write_png(self._folder, of, name, pixels)
+                    far = distance(start_of(name, of, self._method.first_move), result.picture)
+                    png = write_png(self._folder, of, name, pixels)
                     found[key] = partial(MeasuredPicture, replace(result, picture=_NO_PICTURE), far, png)
                     yield key, single_query(as_floats(pixels))
 
@@ -142,13 +135,13 @@ class Measurement:
         return {key: found[key](answered.scores) for key, answered in scheduler.run(rounded())}
 
     def _begin(self, name: str, each: LabelledPicture, room: Callable[[], int]) -> Begin:
+        method, steps = self._method, self._steps.get(name)
         if name == "boundary":
             others = [other.picture.pixels for other in self._pictures if other.of_class != each.of_class]
-            return lambda of, state, keep: boundary(of, others, state, keep, self._steps.get(name), room)
+            return lambda of, state, keep: method.boundary(of, others, state, keep, steps, room)
         if name == "spsa":
-            return lambda of, state, keep: spsa(of, state, keep, self._steps.get(name))
-        attack = {"clean": clean, "spatial_grid": spatial_grid, "corruptions": corruptions}[name]
-        return lambda of, *_: attack(of)
+            return lambda of, state, keep: method.spsa(of, state, keep, steps)
+        return lambda of, *_: method.stateless[name](of)
 
     def _ask(self, rows: Rows) -> Scores:
         self._defense.send(rows)
@@ -164,13 +157,6 @@ def as_bytes(picture: Rows) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]"
     """Return a picture rounded to 8 bits, to nearest."""
     rounded: np.ndarray[tuple[int, ...], np.dtype[np.uint8]] = np.rint(picture * np.float32(255)).astype(np.uint8)
     return rounded
-
-
-def _first_of_class(pictures: Sequence[LabelledPicture], of_class: str) -> list[LabelledPicture]:
-    """Return those of a class that the boundary attack takes, by a hash of their own."""
-    return sorted((each for each in pictures if each.of_class == of_class), key=lambda each: each.boundary_rank)[
-        :BOUNDARY_PICTURES
-    ]
 
 
 class _Progress:

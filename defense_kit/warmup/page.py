@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from defense_kit.warmup import ATTACK_NAMES
+from defense_kit.warmup import AS_PUBLISHED, ATTACK_NAMES, as_published
 from defense_kit.warmup.curves import COVERAGES, curve_svg, highest_risk, percent, risk_at
 from defense_kit.warmup.libraries import MADE_WITH
 from defense_kit.warmup.page_style import STYLE
@@ -43,12 +43,13 @@ DEVIATIONS = (
 )
 EXPLANATIONS = {
     "quick": "It shows that everything runs, and what breaks at once.",
+    "as-published": "They are for comparison with the figures of 2018; a list of the deviations is below those.",
     "randomised": "An attack that compares scores is misled by noise. A high accuracy says little.",
     "bad rows": "Their confidence is the lowest, so they are covered last.",
     "flat": "SPSA follows differences between scores. Where there are none it cannot go anywhere, so a high accuracy "
     "under SPSA says little.",
     "no_start": "The boundary attack starts from a picture of the other class that is answered with that class. "
-    "Where none of ten is, the moved picture counts as it is.",
+    "Where none that it tries is, the moved picture counts as it is.",
     "slow": "The attacks run all the same; they take longer.",
 }
 
@@ -156,16 +157,34 @@ def _accuracies(report: Report) -> str:
         ]
         for name, values in PUBLISHED.items()
     ]
-    listed = "".join(f"<li>{each}</li>" for each in DEVIATIONS)
     return (
         "<section><h2>Accuracy</h2>"
         f"{rows(head, [*measured, last], 'Accuracy of the most confident 80 % and of all answers')}"
         f"{_successes(attacks)}<p>The last line is {escape(worst['note'])}.</p>"
         "<h3>Beside the published figures of 2018</h3>"
         f"{rows(['Attack', 'This defense', *MODELS], published, 'Accuracy at 80 % coverage')}"
-        "<p>The figures of 2018 are for orientation: the pictures, the random draws and seven deviations differ.</p>"
-        f"<details><summary>The seven deviations</summary><ol>{listed}</ol></details></section>"
+        f"{_deviations(report['mode'])}</section>"
     )
+
+
+def _deviations(mode: str) -> str:
+    """Return what differs from the published code; in a run as published, what differs from the contest."""
+    if mode == AS_PUBLISHED:
+        named = (f"<b>{name[0].upper()}{name[1:]}.</b> {each}" for name, each in as_published.DEVIATIONS.items())
+        return (
+            "<p>This run repeats the deviations of the published code: its figures are not the contest's. The pictures "
+            "and the random draws differ from those of 2018.</p>"
+            f"<details open><summary>The deviations</summary><ol>{_items(named)}</ol></details>"
+            f"<p>What is not repeated:</p><ul>{_items(as_published.NOT_REPEATED)}</ul>"
+        )
+    return (
+        "<p>The figures of 2018 are for orientation: the pictures, the random draws and seven deviations differ.</p>"
+        f"<details><summary>The seven deviations</summary><ol>{_items(DEVIATIONS)}</ol></details>"
+    )
+
+
+def _items(sentences: Iterable[str]) -> str:
+    return "".join(f"<li>{each}</li>" for each in sentences)
 
 
 def _successes(attacks: Report) -> str:

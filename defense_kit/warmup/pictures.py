@@ -13,6 +13,7 @@ from defense_kit.warmup.attacks import AttackedPicture, as_floats
 from defense_kit.warmup.moves import SIDE
 
 SUFFIXES = {".png", ".jpg", ".jpeg"}
+BOUNDARY_PICTURES = 50  # of each class
 
 
 class UnusablePictures(Exception):
@@ -58,6 +59,15 @@ def in_order(pictures: Sequence[LabelledPicture], most: int | None = None) -> li
     of_class = {name: [each for each in ordered if each.of_class == name] for name in CLASSES}
     few = {each.name for at, found in enumerate(of_class.values()) for each in found[: max(1, (most + at) // 2)]}
     return [each for each in ordered if each.name in few]
+
+
+def boundary_pictures(pictures: Sequence[LabelledPicture]) -> list[LabelledPicture]:
+    """Return those that the boundary attack takes, in their order: BOUNDARY_PICTURES of each class, by a hash of their
+    own."""
+    of_class = {name: [each for each in pictures if each.of_class == name] for name in CLASSES}
+    ranked = (sorted(found, key=lambda each: each.boundary_rank) for found in of_class.values())
+    chosen = {each.name for found in ranked for each in found[:BOUNDARY_PICTURES]}
+    return [each for each in pictures if each.name in chosen]
 
 
 def _refuse_repeated(pictures: Sequence[LabelledPicture]) -> None:

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from defense_kit.frames import CLASSES
-from defense_kit.warmup import QUICK, VERSION
+from defense_kit.warmup import AS_PUBLISHED, QUICK, VERSION
 from defense_kit.warmup.attacks import AttackResult, Scores
 from defense_kit.warmup.boundary import GOAL
 from defense_kit.warmup.changes import Distance
-from defense_kit.warmup.coverage import covered_accuracy, risk_coverage
 from defense_kit.warmup.libraries import made_with
+from defense_kit.warmup.methods import Method, method_of
 from defense_kit.warmup.pictures import LabelledPicture, set_sha256
 
 REQUIRED_PER_SECOND = 100  # pictures; what the contest of 2018 required of a defense
@@ -74,7 +74,8 @@ class Measured:
 
 def report(pictures: Sequence[LabelledPicture], measured: Measured) -> dict[str, Any]:
     """Return the report; the same results give the same one but for `timing`. Shares are from 0 to 1."""
-    attacks = {name: _attack(pictures, name, results) for name, results in measured.found.items()}
+    method = method_of(measured.mode)
+    attacks = {name: _attack(method, pictures, name, results) for name, results in measured.found.items()}
     rows = [_picture(each, measured, attacks) for each in pictures]
     worst = [each["attacks"][each["worst"]] for each in rows if each["worst"]]
     return {
@@ -88,7 +89,10 @@ def report(pictures: Sequence[LabelledPicture], measured: Measured) -> dict[str,
         "made_with": made_with(),
         "attacks_ran_on": _processor(),
         "attacks": attacks,
-        "worst": {"note": _WORST_NOTE, **_figures([_rank(each) for each in worst], [each["wrong"] for each in worst])},
+        "worst": {
+            "note": _WORST_NOTE,
+            **_figures(method, [_rank(each) for each in worst], [each["wrong"] for each in worst]),
+        },
         "pictures": rows,
         "warnings": _warnings(measured),
         "timing": _timing(measured.timing),
@@ -105,9 +109,9 @@ def _processor() -> str:
     return next(named, platform.processor() or platform.machine())
 
 
-def _figures(confidences: Sequence[float], wrong: Sequence[bool]) -> dict[str, Any]:
+def _figures(method: Method, confidences: Sequence[float], wrong: Sequence[bool]) -> dict[str, Any]:
     at, is_wrong_ = np.array(confidences), np.array(wrong)
-    at_80 = covered_accuracy(at, is_wrong_)
+    at_80 = method.covered_accuracy(at, is_wrong_)
     return {
         "n": at_80.pictures,
         "accuracy_at_80": at_80.accuracy,
@@ -117,17 +121,17 @@ def _figures(confidences: Sequence[float], wrong: Sequence[bool]) -> dict[str, A
         "covered": at_80.covered,
         "coverage_reached": at_80.coverage_reached,
         "wrong": int(is_wrong_.sum()),
-        "curve": [list(point) for point in risk_coverage(at, is_wrong_)],
+        "curve": [list(point) for point in method.risk_coverage(at, is_wrong_)],
     }
 
 
-def _attack(pictures: Sequence[LabelledPicture], name: str, results: Results) -> dict[str, Any]:
+def _attack(method: Method, pictures: Sequence[LabelledPicture], name: str, results: Results) -> dict[str, Any]:
     of = [(each, results[each.picture.key]) for each in pictures if each.picture.key in results]
     wrong = [is_wrong(each, measured.result.scores) for each, measured in of]
     successes = [_success(name, bad, measured.distance) for bad, (_, measured) in zip(wrong, of, strict=True)]
     queries = [measured.result.queries for _, measured in of]
     return {
-        **_figures([_confidence(measured.result.scores) for _, measured in of], wrong),
+        **_figures(method, [_confidence(measured.result.scores) for _, measured in of], wrong),
         "wrong_when_rounded": sum(is_wrong(each, measured.rounded) for each, measured in of),
         "successes": sum(filter(None, successes)) if name == "boundary" else None,
         "queries": {"min": min(queries), "median": median(queries), "max": max(queries), "sum": sum(queries)},
@@ -141,7 +145,7 @@ def _confidence(scores: Scores) -> float:
 
 def is_wrong(of: LabelledPicture, scores: Scores) -> bool:
     """Say whether an answer is wrong: the other class is at least as high, or a score is not finite."""
-    return not np.isfinite(scores).all() or bool(of.picture.margins(scores[np.newaxis])[0] >= 0)
+    return not np.isfinite(scores).all() or of.picture.is_wrong(scores)
 
 
 def _picture(each: LabelledPicture, measured: Measured, attacks: Mapping[str, Any]) -> dict[str, Any]:
@@ -203,6 +207,10 @@ def _warnings(measured: Measured) -> list[str]:
     found = []
     if measured.mode == QUICK:
         found.append("quick: there are fewer steps, so these figures cannot be compared with those of other runs")
+    if measured.mode == AS_PUBLISHED:
+        found.append(
+            "as-published: the deviations of the published code are repeated: these figures are not the contest's"
+        )
     if measured.randomised:
         found.append("randomised: the same pictures got other scores when they were sent again")
     bad = sum(each.result.bad_rows for results in measured.found.values() for each in results.values())

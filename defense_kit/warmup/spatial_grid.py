@@ -1,10 +1,19 @@
 """The grid of rotations and translations: each of 775 is queried, and the worst is returned."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, MadeRows, Rows, as_floats
+from defense_kit.warmup.attacks import (
+    Attack,
+    AttackedPicture,
+    AttackResult,
+    MadeRows,
+    Query,
+    Rows,
+    as_floats,
+    write_rows,
+)
 from defense_kit.warmup.moves import SIDE, bordered, rotated_beyond, shifted
 
 SIDE_INSIDE = 158  # a black border of 33 pixels
@@ -25,18 +34,32 @@ def spatial_grid(of: AttackedPicture) -> Attack:
     """Return the move with the largest margin, the first of equal ones; the first of all where no row is finite."""
     framed = bordered(of.pixels, SIDE_INSIDE)
     rotated = [as_floats(rotated_beyond(framed, degrees, _MARGIN)) for degrees in DEGREES]
+
+    def moves_from(first: int) -> _Shifted:
+        dx, dy, _ = transform_of(first)
+        return _Shifted(rotated, dx, dy)
+
+    return worst_move(of, moves_from, transform_of)
+
+
+def worst_move(
+    of: AttackedPicture, moves_from: Callable[[int], Query], transform_of: Callable[[int], tuple[int, int, int]]
+) -> Attack:
+    """Return the worst of QUERIES moves: `moves_from` gives len(DEGREES) rows from a number on, and `transform_of` says
+    what each is."""
     best, margin, kept = 0, -np.inf, None
     for first in range(0, QUERIES, len(DEGREES)):
-        dx, dy, _ = transform_of(first)
-        scores = yield _Shifted(rotated, dx, dy)
+        query = moves_from(first)
+        scores = yield query
         margins = of.margins(scores)
         worst = int(margins.argmax())  # the first of equal ones
         if kept is None or margins[worst] > margin:
-            best, margin, kept = first + worst, margins[worst], scores[worst].copy()
+            best, margin, kept = first + worst, margins[worst], (query, worst, scores[worst].copy())
     assert kept is not None
-    dx, dy, degrees = transform_of(best)
-    picture = shifted(rotated[DEGREES.index(degrees)], dx, dy).copy()
-    return AttackResult(picture, kept, QUERIES, {"dx": dx, "dy": dy, "degrees": degrees})
+    query, row, found = kept
+    picture = np.empty((1, *query.shape[1:]), np.float32)
+    write_rows(query, row, picture)
+    return AttackResult(picture[0], found, QUERIES, dict(zip(("dx", "dy", "degrees"), transform_of(best), strict=True)))
 
 
 class _Shifted(MadeRows):
@@ -47,5 +70,6 @@ class _Shifted(MadeRows):
         self._rotated, self._shift = rotated, (dx, dy)
 
     def write(self, first: int, out: Rows) -> None:
+        """Write the rows from number `first` on."""
         for row, beyond in zip(out, self._rotated[first : first + len(out)], strict=True):
             row[:] = shifted(beyond, *self._shift)

@@ -26,10 +26,14 @@ ENOUGH = -1.0  # a loss below it ends the attack
 
 def first_move(of: AttackedPicture, streams: Streams) -> Rows:
     """Return the randomly moved picture that SPSA and the boundary attack begin from."""
+    return as_floats(moved(bordered(of.pixels, SIDE_INSIDE), *drawn_move(streams)))
+
+
+def drawn_move(streams: Streams) -> tuple[float, float, float]:
+    """Return the degrees, dx and dy of the first move."""
     draws = streams.draws(Purpose.MOVE)
     dx, dy = draws.uniform(-FARTHEST_SHIFT, FARTHEST_SHIFT, 2)
-    degrees = draws.uniform(-LARGEST_ANGLE, LARGEST_ANGLE)
-    return as_floats(moved(bordered(of.pixels, SIDE_INSIDE), float(degrees), float(dx), float(dy)))
+    return float(draws.uniform(-LARGEST_ANGLE, LARGEST_ANGLE)), float(dx), float(dy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +82,32 @@ def descend(
 ) -> Attack:
     """Lower the loss from a picture of any size, as `spsa` says."""
     if state is None:
-        drawn = streams.draws(Purpose.RANDOM_START).uniform(-EPSILON, EPSILON, start.shape).astype(np.float32)
-        added = within(start, drawn)
+        added = drawn_start(start, streams)
         scores = yield (start + added)[np.newaxis]
-        loss, nothing = _loss(of, scores), np.zeros_like(start)
+        loss, nothing = loss_of(of, scores), np.zeros_like(start)
         state = SpsaState(0, added, nothing, nothing, loss, added, scores[0].copy(), loss, 0, 1)
     while state.loss >= ENOUGH and state.step < (STEPS if steps is None else steps):
-        step = state.step + 1
-        signs = [streams.signs(start.size, step=step, index=pair).reshape(start.shape) for pair in range(PAIRS)]
+        signs = drawn_signs(start, streams, step=state.step + 1)
         scores = yield Probes(start + state.added, signs)
-        slopes, is_flat = _slopes(of, scores)
-        state = _moved(state, start, gradient(slopes, signs), is_flat)
+        slopes, is_flat = slopes_of(of, scores)
+        state = stepped(state, start, gradient(slopes, signs), is_flat)
         scores = yield (start + state.added)[np.newaxis]
-        state = _judged(state, _loss(of, scores), scores[0])
+        state = _judged(state, loss_of(of, scores), scores[0])
         if keep is not None:
             keep(state)
     chosen = {"best_step": state.best_step, "steps": state.step, "flat_steps": state.flat}
     return AttackResult(start + state.best, state.best_scores, state.queries, chosen)
+
+
+def drawn_start(start: Rows, streams: Streams) -> Rows:
+    """Return what is added to a picture before the first step."""
+    drawn = streams.draws(Purpose.RANDOM_START).uniform(-EPSILON, EPSILON, start.shape).astype(np.float32)
+    return within(start, drawn)
+
+
+def drawn_signs(start: Rows, streams: Streams, *, step: int) -> list[NDArray[np.int8]]:
+    """Return the signs of each pair of a step, in the shape of the picture."""
+    return [streams.signs(start.size, step=step, index=pair).reshape(start.shape) for pair in range(PAIRS)]
 
 
 def within(start: Rows, added: Rows) -> Rows:
@@ -130,11 +143,12 @@ def gradient(slopes: NDArray[np.float64], signs: list[NDArray[np.int8]]) -> NDAr
     return total / len(signs)
 
 
-def _loss(of: AttackedPicture, scores: NDArray[np.float32]) -> float:
-    return -float(of.margins(scores)[0])  # +inf for a row that is not finite
+def loss_of(of: AttackedPicture, scores: NDArray[np.float32]) -> float:
+    """Return the true class over the other in the first row; +inf where that is not finite."""
+    return -float(of.margins(scores)[0])
 
 
-def _slopes(of: AttackedPicture, scores: NDArray[np.float32]) -> tuple[NDArray[np.float64], bool]:
+def slopes_of(of: AttackedPicture, scores: NDArray[np.float32]) -> tuple[NDArray[np.float64], bool]:
     """Return the slope of each pair, 0 for one with a row that is not finite, and whether all probes are alike."""
     losses = -of.margins(scores)
     with np.errstate(invalid="ignore"):
@@ -142,13 +156,15 @@ def _slopes(of: AttackedPicture, scores: NDArray[np.float32]) -> tuple[NDArray[n
     return np.where(np.isfinite(slopes), slopes, 0.0), bool(np.isfinite(losses[0]) and (losses == losses[0]).all())
 
 
-def _moved(state: SpsaState, start: Rows, estimate: NDArray[np.float64], is_flat: bool) -> SpsaState:
+def stepped(
+    state: SpsaState, start: Rows, estimate: NDArray[np.float64], is_flat: bool, epsilon: float = _EPSILON_ADAM
+) -> SpsaState:
     """Return the state after one step of Adam against the gradient, bounded so that its square is a float32."""
     estimate = np.clip(estimate, -_LARGEST_SLOPE, _LARGEST_SLOPE)
     step = state.step + 1
     mean = (_BETA_1 * state.mean + (1 - _BETA_1) * estimate).astype(np.float32)
     square = (_BETA_2 * state.square + (1 - _BETA_2) * estimate * estimate).astype(np.float32)
-    size = np.sqrt(square / (1 - _BETA_2**step)) + _EPSILON_ADAM
+    size = np.sqrt(square / (1 - _BETA_2**step)) + epsilon
     added = within(start, (state.added - _RATE * (mean / (1 - _BETA_1**step)) / size).astype(np.float32))
     queries = state.queries + 2 * PAIRS
     return replace(state, step=step, added=added, mean=mean, square=square, queries=queries, flat=state.flat + is_flat)

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from defense_kit.warmup.changes import start_of
+from defense_kit.warmup.changes import FirstMove, start_of
 from defense_kit.warmup.measure import as_bytes
+from defense_kit.warmup.methods import method_of
 from defense_kit.warmup.moves import Bytes
 from defense_kit.warmup.pictures import LabelledPicture
 
@@ -29,7 +30,8 @@ def worst_pictures(
     """Return the section; `pictures` are by their ID, their PNGs below `folder`."""
     wrong = [each for each in report["pictures"] if each["worst"] and each["attacks"][each["worst"]]["wrong"]]
     chosen = sorted(wrong, key=_confidence, reverse=True)[:MOST_PICTURES]
-    cards = "".join(_card(each, pictures[each["id"]], folder, attack_name) for each in chosen)
+    first_move = method_of(report["mode"]).first_move
+    cards = "".join(_card(each, pictures[each["id"]], folder, attack_name, first_move) for each in chosen)
     words = "No answer was wrong."
     if chosen:
         words = (
@@ -51,14 +53,20 @@ def _confidence(row: Mapping[str, Any]) -> float:
     return -inf if confidence is None else float(confidence)
 
 
-def _card(row: Mapping[str, Any], picture: LabelledPicture, folder: Path, attack_name: Callable[[str], str]) -> str:
+def _card(
+    row: Mapping[str, Any],
+    picture: LabelledPicture,
+    folder: Path,
+    attack_name: Callable[[str], str],
+    first_move: FirstMove,
+) -> str:
     attack = row["worst"]
     result, clean = row["attacks"][attack], row["attacks"].get("clean")
     views = [_view((folder / row["original"]).read_bytes(), "original", _outputs(clean))]
     if attack != "clean":
         png = (folder / result["png"]).read_bytes()
         views.append(_view(png, "attacked", _outputs(result)))
-        start = start_of(attack, picture.picture)
+        start = start_of(attack, picture.picture, first_move)
         if start is not None:
             attacked = np.asarray(Image.open(io.BytesIO(png)))
             since = "moved picture" if attack in ("spsa", "boundary") else "original"

@@ -23,7 +23,7 @@ from defense_kit.classifiers import resize
 from defense_kit.conversation import Conversation, ConversationDeadlines, PeerSocket
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.harness import open_defense
-from defense_kit.limits import DefenseLimits
+from defense_kit.limits import DefenseLimits, library_settings
 from tests.defense_kit.programs import CONNECT, DEADLINES, GOOD, HELLO, LIMITS, ROWS, SIZE, launch_of, opened, write
 from tests.refusals import faulted
 
@@ -140,8 +140,8 @@ def test_a_defense_sees_a_short_environment_and_an_empty_home(tmp_path: Path, mo
         defense.send(IMAGES)
         assert defense.receive().labels.tolist() == [1] * ROWS
         found = json.loads(defense.log())
-    allowed = {"PATH", "LANG", "HOME", "TMPDIR", "PYTHONPATH", "DEFENSE_SOCKET", "OMP_NUM_THREADS", "LC_CTYPE"}
-    assert set(found["environment"]) <= allowed
+    allowed = {"PATH", "LANG", "HOME", "TMPDIR", "PYTHONPATH", "DEFENSE_SOCKET", "LC_CTYPE"}
+    assert set(found["environment"]) <= allowed | set(library_settings(2))
     assert (found["home"], found["at"]) == ([".site"], str(folder))
 
 

@@ -15,7 +15,7 @@ from common.domain_clock import domain_now
 from common.errors import DomainError
 from contest.defenses.warmups import warmup_record, why_not_recorded
 from defense_kit.faults import WORDS, RunnerFault
-from defense_kit.warmup.arguments import add_arguments, mode_of, most_pictures
+from defense_kit.warmup.arguments import add_arguments, most_pictures
 from scoring.models import Defense
 from scoring.runner import DefenseRunner
 from scoring.scorers import device_of_command
@@ -77,7 +77,7 @@ class Command(RecordedCommand):
 def _why_not_recorded(given: Namespace) -> str:
     if given.pictures or given.images:
         return "Not recorded: only a run on all pictures of the contest is."
-    return why_not_recorded(given.attacks, mode_of(given))
+    return why_not_recorded(given.attacks, given.mode)
 
 
 @contextmanager

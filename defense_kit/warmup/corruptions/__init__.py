@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.random import Generator
 
-from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, as_floats
+from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Margins, Scores, as_floats
 from defense_kit.warmup.corruptions import blur, digital, noise, weather
 from defense_kit.warmup.moves import Bytes, Floats
 from defense_kit.warmup.streams import Purpose, Streams
@@ -40,9 +40,14 @@ NAMES = tuple(CORRUPTIONS)
 def corruptions(of: AttackedPicture) -> Attack:
     """Return the corruption with the largest margin, the first of equal ones; the first of all where no row is
     finite."""
+    return worst_corruption(of, of.margins)
+
+
+def worst_corruption(of: AttackedPicture, badness: Callable[[Scores], Margins]) -> Attack:
+    """Return the corruption whose scores [17, 2] have the largest `badness`, the first of equal ones."""
     pictures = np.stack([corrupted(of, name) for name in NAMES])
     scores = yield as_floats(pictures)
-    worst = int(of.margins(scores).argmax())  # the first of equal ones
+    worst = int(badness(scores).argmax())  # the first of equal ones
     return AttackResult(as_floats(pictures[worst]), scores[worst].copy(), len(NAMES), {"corruption": NAMES[worst]})
 
 

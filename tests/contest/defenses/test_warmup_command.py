@@ -109,6 +109,12 @@ def test_a_run_on_other_pictures_is_not_recorded(
     assert "only a run on all pictures of the contest is" in capsys.readouterr().err
 
 
+def test_a_run_as_published_is_not_offered(known: Defense, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="unrecognized arguments: --as-published"):
+        warmup(known, tmp_path / "out", "--as-published")
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_shipped_defense_is_refused_in_a_sentence(pictures: dict[str, Image], tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="takes 8-bit pictures alone"):
         warmup(cast.defense(1, reference="demo-cnn"), tmp_path)

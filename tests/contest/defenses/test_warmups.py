@@ -45,6 +45,7 @@ def report(of: Defense, worst: float = 0.75, **changes: Any) -> dict[str, Any]:
         ({"digest": "sha256:0"}, "wrong_digest"),
         ({"attacks": {"clean": {}}}, "incomparable"),
         ({"mode": "quick"}, "incomparable"),
+        ({"mode": "as-published"}, "incomparable"),
     ],
 )
 def test_what_cannot_be_compared_is_not_recorded(defense: Defense, changes: dict[str, Any], code: str) -> None:

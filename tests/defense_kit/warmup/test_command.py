@@ -13,6 +13,9 @@ from PIL import Image
 
 from defense_kit import check
 from defense_kit.warmup import boundary, measure, spsa
+from defense_kit.warmup import pictures as picture_sets
+from defense_kit.warmup.as_published import DEVIATIONS
+from defense_kit.warmup.as_published import spsa as published_spsa
 from defense_kit.warmup.corruptions import NAMES
 from defense_kit.warmup.results import Results, UnusableResults, open_results
 from tests.defense_kit.programs import write
@@ -176,7 +179,7 @@ def test_the_boundary_attack_is_done_again_on_another_set(
     warmup: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(boundary, "STEPS", 1)
-    monkeypatch.setattr(measure, "BOUNDARY_PICTURES", 1)
+    monkeypatch.setattr(picture_sets, "BOUNDARY_PICTURES", 1)
     defense = program(tmp_path)
     assert warmup(defense, "--attacks", "clean,boundary", "--images", "2") == 0
     few = told(tmp_path)
@@ -230,6 +233,36 @@ def test_a_quick_run_has_few_steps_is_marked_and_kept_apart(
     assert steps == [1 + 65, 1 + 2 * 65]
     assert (told(tmp_path)["mode"], whole["mode"]) == ("quick", "default")
     assert told(tmp_path)["warnings"][0].startswith("quick: ") and whole["warnings"] == []
+
+
+@pytest.mark.slow("three runs of a program")
+def test_a_run_as_published_is_marked_and_kept_apart(
+    warmup: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published_spsa, "STEPS", 1)
+    defense = program(tmp_path)
+    assert (warmup(defense, "--as-published"), warmup(defense)) == (0, 0), "neither has results of the other"
+    contest = told(tmp_path)
+    assert warmup(defense, "--as-published", "--resume") == 0
+    published = told(tmp_path)
+    assert (published["mode"], contest["mode"]) == ("as-published", "default")
+    assert published["warnings"][0].startswith("as-published: ") and "not the contest's" in published["warnings"][0]
+    assert contest["warnings"] == []
+    assert [each["id"] for each in published["pictures"]] != [each["id"] for each in contest["pictures"]]
+    assert len(published["attacks"]["spsa"]["curve"]) == 100 > len(contest["attacks"]["spsa"]["curve"])
+    assert published["attacks"]["spsa"]["queries"]["max"] == 65 + 1
+    for row in published["pictures"]:
+        assert 0 < row["attacks"]["spsa"]["distance"]["l_infinity"] <= 16 / 255 + 1e-6, "from the published first move"
+    page = (tmp_path / "out" / "report.html").read_text()
+    listed = page.partition("The deviations</summary>")[2].partition("</ol>")[0]
+    assert listed.count("<li>") == len(DEVIATIONS) and all(each in listed for each in DEVIATIONS.values())
+    assert "its figures are not the contest's" in page and "seven deviations" not in page
+
+
+def test_a_run_is_quick_or_as_published(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        check.main(["warmup", "x", "--pictures", str(tmp_path), "--quick", "--as-published"])
+    assert "--as-published: not allowed with argument --quick" in capsys.readouterr().err
 
 
 def test_a_score_that_is_not_finite_is_wrong_and_counted(warmup: Callable[..., int], tmp_path: Path) -> None:

@@ -138,8 +138,8 @@ def test_a_slow_defense_is_noted(passes: list[int], seconds: list[float], flags:
 def test_distances_are_from_the_picture_that_an_attack_changes() -> None:
     of = BIRDS[0].picture
     clean = as_floats(of.pixels)
-    assert start_of("spatial_grid", of) is None and distance(None, clean) is None
-    starts = [start_of(attack, of) for attack in ("clean", "spsa", "boundary")]
+    assert start_of("spatial_grid", of, spsa.first_move) is None and distance(None, clean) is None
+    starts = [start_of(attack, of, spsa.first_move) for attack in ("clean", "spsa", "boundary")]
     assert starts[0] is not None and np.array_equal(starts[0], clean)
     assert starts[1] is not None and starts[2] is not None and not np.array_equal(starts[1], starts[2])
     changed = np.full((2, 2, 3), 0.5, np.float32)
@@ -331,3 +331,4 @@ def test_the_curve_s_values() -> None:
     curve = [(0.2, 1.0), (0.4, 0.5), (0.8, 0.5), (1.0, 0.4)]
     assert [risk_at(curve, at) for at in (0.1, 0.2, 0.5, 0.8, 0.9, 1.0)] == [1.0, 1.0, 0.5, 0.5, 0.4, 0.4]
     assert [highest_risk([[(1.0, risk)]]) for risk in (0.0, 0.1, 0.2, 0.4, 1.0)] == [0.1, 0.1, 0.25, 0.5, 1.0]
+    assert highest_risk([[(0.01, 24.5), (1.0, 0.25)]]) == 25, "a published risk of a tie"
