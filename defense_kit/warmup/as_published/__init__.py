@@ -38,7 +38,7 @@ NOT_REPEATED = (
     "Every draw is seeded by the attack, the picture and the step, as in the contest; the published draws were not.",
     "The boundary attack tries one direction after the other; the published code tried several at once, as many as it "
     "measured to be fastest, and all of them entered its tests.",
-    "The boundary attack returns where its walk stands, as in the contest; the published code returned the nearest wrong "
-    "picture that it had queried, now and then a point on the sphere.",
+    "The boundary attack returns where its walk stands, as in the contest; the published code returned the nearest "
+    "wrong picture that it had queried, now and then a point on the sphere.",
     "A score that is not finite is wrong, and no attack follows it, as in the contest; the published code has no rule.",
 )
