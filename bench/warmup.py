@@ -15,15 +15,20 @@ from statistics import median
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
+
 from bench.machine import commit
 from bench.outcome import Figure, Section, Table, median_ratio, record_sections
 from bench.servers import Cluster
 from bench.warmup_defense import bare, bare_speed, written
 from bench.warmup_peers import peers
 from bench.warmup_runs import QUICK, Begin, Speed, WarmupPlan, drawn_picture, run_attack, starts
+from defense_kit.warmup import boundary as boundary_module
 from defense_kit.warmup import spsa as spsa_module
-from defense_kit.warmup.boundary import boundary
+from defense_kit.warmup.attacks import as_floats
+from defense_kit.warmup.boundary import BoundaryState, boundary
 from defense_kit.warmup.measure import most_running
+from defense_kit.warmup.moves import Bytes
 from defense_kit.warmup.spatial_grid import spatial_grid
 from defense_kit.warmup.spsa import spsa
 from labeling.enums import Label
@@ -59,17 +64,26 @@ def _speeds(place: Path, speed: Speed, plan: WarmupPlan) -> tuple[list[float], l
     begin: Begin = {
         "spatial_grid": spatial_grid,
         "spsa": lambda each: spsa(each, steps=plan.steps),
-        "boundary": lambda each: boundary(each, others, steps=plan.steps),
+        "boundary": lambda each: boundary(each, others, _on_the_way(others[0]), steps=9 + plan.steps),
     }[speed.attack]
     running = most_running(speed.attack, speed.rows)
     pictures = [drawn_picture(Label.BICYCLE, number) for number in range(max(running, speed.pictures))]
     # No picture ends early: the rate is that of a run with many pictures.
-    with patch.object(spsa_module, "ENOUGH", -inf), bare(place, speed.rows) as process:
+    with (
+        patch.object(spsa_module, "ENOUGH", -inf),
+        patch.object(boundary_module, "GOAL", 0),
+        bare(place, speed.rows) as process,
+    ):
         for _ in range(plan.rounds):
             alone.append(bare_speed(process, speed.batches))
             ran, counts = run_attack(place, pictures, begin, speed.rows, running)
             asked.append(counts.wanted / ran.seconds)
     return alone, asked
+
+
+def _on_the_way(start: Bytes) -> BoundaryState:
+    """Return the state of a picture that is wrong, before a step that tests the point on the sphere too."""
+    return BoundaryState(9, as_floats(start), np.zeros(2, np.float32), 1)
 
 
 BENCHMARKS = (throughput, peers)

@@ -33,7 +33,7 @@ class DefenseLimits:
 
 
 def library_settings(cpus: int) -> dict[str, str]:
-    """Return the environment variables by which libraries use memory and so many processors well.
+    """Return environment variables that limit libraries to `cpus` threads and keep freed memory for the next batch.
 
     A library that counts the machine's processors would start more threads than a defense has processor time for.
     """

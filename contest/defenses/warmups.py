@@ -22,7 +22,7 @@ def warmup_record(defense: Defense, report: Mapping[str, Any], *, now: datetime)
     if report["digest"] != defense.digest:
         raise InvalidInput(f"The report is of {report['digest']}, and the defense is {defense.digest}.", "wrong_digest")
     if reason := why_not_recorded(report["attacks"], report["mode"]):
-        raise InvalidInput(reason, "incomparable")
+        raise InvalidInput(f"Not recorded: {reason}", "incomparable")
     worst = report["worst"]["accuracy_at_80"]
     row = WarmupMeasurement.objects.create(defense=defense, measured_at=now, worst_accuracy=worst, report=report)
     audit("defense.warmup", by=None, subject={"defense": [defense.public_id]}, now=now)
@@ -32,8 +32,8 @@ def warmup_record(defense: Defense, report: Mapping[str, Any], *, now: datetime)
 def why_not_recorded(attacks: Collection[str], mode: str) -> str:
     """Return why a run of these attacks cannot be compared with others; nothing where it can."""
     if missing := [name for name in ATTACKS if name not in attacks]:
-        return f"Not recorded: only a run of all attacks is, and {missing[0]} is missing."
-    return "" if mode == DEFAULT else f"Not recorded: a run in the mode {mode} cannot be compared with others."
+        return f"only a run of all attacks is, and {missing[0]} is missing."
+    return "" if mode == DEFAULT else f"a run in the mode {mode} cannot be compared with others."
 
 
 def newest_warmup(defense: Defense) -> WarmupMeasurement | None:

@@ -29,7 +29,7 @@ def add_arguments(command: argparse.ArgumentParser, *, of_contest: bool = False)
         default=DEFAULT,
         help=f"{QUICK_PICTURES} pictures and few steps: not comparable with other runs",
     )
-    if not of_contest:  # which records runs that can be compared
+    if not of_contest:
         modes.add_argument(
             "--as-published",
             action="store_const",

@@ -1,6 +1,6 @@
 """What every fixed attack has: a picture to start from, queries it yields, and a result.
 
-An attack is a generator. It yields float32 rows [k, 224, 224, 3] in 0 to 1, or what makes them, is sent the scores
+An attack is a generator. It yields float32 rows [k, 224, 224, 3] in 0 to 1, or what writes them, is sent the scores
 [k, 2] of the classes (bicycle, bird) for them, and returns an `AttackResult`. It knows nothing of batches or of other
 pictures.
 """
@@ -16,17 +16,19 @@ from numpy.typing import NDArray
 
 from defense_kit.warmup.moves import Bytes
 
-Rows = NDArray[np.float32]  # [k, 224, 224, 3], 0 to 1
+Rows = NDArray[np.float32]  # [k, 224, 224, 3], 0 to 1 (SPSA as published: -0.01 to 1.01)
 Scores = NDArray[np.float32]  # [k, 2]: bicycle, bird
 Margins = NDArray[np.float64]  # [k]: the other class over the true one; a picture is wrong from 0 on
 
 
 class MadeRows(ABC):
-    """Rows that are made right in the batch that they are sent in: many attacks wait, and their rows fill gigabytes.
+    """Rows that are written straight into the batch: the rows of all waiting attacks would take gigabytes.
 
-    `shape` is that of an array of all rows. An attack that has no use for the last ones, which it queried ahead, says
-    in `used` how many count.
+    `shape` is that of an array of all rows. `used` is how many of them count; an attack that queries ahead (`is_ahead`)
+    lowers it before its step ends.
     """
+
+    is_ahead = False
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape, self.used = shape, shape[0]

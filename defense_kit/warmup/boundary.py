@@ -49,7 +49,7 @@ class BoundaryState:
 
 Kept = Callable[[BoundaryState], None]
 Room = Callable[[], int]  # how many rows it may send at once
-State = TypeVar("State", bound=BoundaryState)
+WalkState = TypeVar("WalkState", bound=BoundaryState)
 
 
 def boundary(
@@ -151,7 +151,7 @@ def _dot(one: _Floats, other: _Floats) -> float:
     return float((one * other).sum())
 
 
-def adjusted(state: State) -> State:
+def adjusted(state: WalkState) -> WalkState:
     """Return the state with steps that fit how often the latest tests found the picture wrong."""
     if len(state.sphere_window) == _SPHERE_WINDOW and (factor := _change(state.sphere_window)) != 1:
         state = replace(state, spherical=state.spherical * factor, towards=state.towards * factor, sphere_window=())
@@ -191,6 +191,7 @@ class _Directions(MadeRows):
         self, way: Way, streams: Streams, state: BoundaryState, indices: Sequence[int], *, on_sphere: bool
     ) -> None:
         super().__init__((len(indices), *state.at.shape))
+        self.is_ahead = len(indices) > 1
         self._way, self._streams, self._state, self._indices = way, streams, state, indices
         self._on_sphere = on_sphere
         self.nearer: dict[int, Rows] = {}
@@ -205,22 +206,23 @@ class _Directions(MadeRows):
             self.nearer[number] = nearer.astype(np.float32)
 
 
-class _Chosen(MadeRows):
-    """Some rows."""
+class _NearerPoints(MadeRows):
+    """The nearer points of the directions whose point on the sphere was wrong."""
 
-    def __init__(self, rows: Sequence[Rows]) -> None:
-        super().__init__((len(rows), *rows[0].shape))
-        self._rows = rows
+    def __init__(self, of: _Directions, numbers: Sequence[int]) -> None:
+        super().__init__((len(numbers), *of.shape[1:]))
+        self.is_ahead = of.is_ahead
+        self._nearer, self._numbers = of.nearer, numbers
 
     def write(self, first: int, out: Rows) -> None:
         """Write the rows from number `first` on."""
-        for row, there in zip(out, self._rows[first : first + len(out)], strict=True):
-            row[:] = there
+        for row, number in zip(out, self._numbers[first : first + len(out)], strict=True):
+            row[:] = self._nearer[number]
 
 
 def step_from(
-    of: AttackedPicture, way: Way, streams: Streams, state: State, room: Room = lambda: 1, *, is_test: bool
-) -> Generator[Query, Scores, State]:
+    of: AttackedPicture, way: Way, streams: Streams, state: WalkState, room: Room = lambda: 1, *, is_test: bool
+) -> Generator[Query, Scores, WalkState]:
     """Try directions until one leads to a wrong picture, and stand there where it is nearer.
 
     A test queries the points on the sphere first, and fills the windows.
@@ -231,13 +233,14 @@ def step_from(
         indices = range(index, min(index + room(), DIRECTIONS))
         found = _Directions(way, streams, state, indices, on_sphere=is_test)
         state, is_over = yield from try_some(of, way, found, state)
+        found.nearer.clear()  # it may be held until the step is over
         index = indices.stop
     return adjusted(state)
 
 
 def _try_some(
-    of: AttackedPicture, way: Way, found: _Directions, state: State
-) -> Generator[Query, Scores, tuple[State, bool]]:
+    of: AttackedPicture, way: Way, found: _Directions, state: WalkState
+) -> Generator[Query, Scores, tuple[WalkState, bool]]:
     """Query some directions; return the state, and whether one led to a wrong picture."""
     scores = yield found
     wrong = [of.is_wrong(each) for each in scores]
@@ -249,14 +252,14 @@ def _try_some(
 
 
 def _test_some(
-    of: AttackedPicture, way: Way, found: _Directions, state: State
-) -> Generator[Query, Scores, tuple[State, bool]]:
+    of: AttackedPicture, way: Way, found: _Directions, state: WalkState
+) -> Generator[Query, Scores, tuple[WalkState, bool]]:
     """Query the points on the sphere, and from those that are wrong a step nearer, for both windows as well."""
     scores = yield found
     on_sphere = [of.is_wrong(each) for each in scores]
     numbers, wrong = [number for number, is_wrong in enumerate(on_sphere) if is_wrong], list[bool]()
     if numbers:
-        nearer = _Chosen([found.nearer[number] for number in numbers])
+        nearer = _NearerPoints(found, numbers)
         scores = yield nearer
         wrong = [of.is_wrong(each) for each in scores]
         if any(wrong):
@@ -269,7 +272,7 @@ def _test_some(
     return replace(state, queries=state.queries + found.used, sphere_window=tested), any(wrong)
 
 
-def _moved(way: Way, state: State, at: Rows, scores: Scores) -> State:
+def _moved(way: Way, state: WalkState, at: Rows, scores: Scores) -> WalkState:
     """Return the state at a wrong picture, where that is nearer."""
     return replace(state, at=at, scores=scores.copy()) if distance(way.goal, at) < way.length else state
 

@@ -19,24 +19,33 @@ Begin = Callable[[AttackedPicture, Any, Callable[[Any], None]], Attack]  # from 
 class UnderWay:
     """An attack on a picture: its rows that were not finite so far, and the newest state with how many there were then.
 
-    `answered` are the queries since then: how many of their rows count is known at the end of a step. `kept` is set as
-    a whole: the attack works in another thread than what saves.
+    `ahead` are the queries since then of which some rows may not count, which is known at the end of a step. `kept` is
+    set as a whole: the attack works in another thread than what saves.
     """
 
     bad_rows: int = 0
-    answered: list[tuple[Query, Scores]] = field(default_factory=list)
+    ahead: list[tuple[MadeRows, Scores]] = field(default_factory=list)
     kept: tuple[State, int] | None = None
 
     def keep(self, state: State) -> None:
         self.count()
         self.kept = state, self.bad_rows
 
+    def answer(self, query: Query, scores: Scores) -> None:
+        """Count the rows that are not finite; later where some of them may not count."""
+        if isinstance(query, MadeRows) and query.is_ahead:
+            self.ahead.append((query, scores))
+        else:
+            self.bad_rows += _bad_rows(scores)
+
     def count(self) -> None:
-        """Count the rows that were not finite, of those that the attack made use of."""
-        for query, scores in self.answered:
-            used = scores[: query.used] if isinstance(query, MadeRows) else scores
-            self.bad_rows += int((~np.isfinite(used).all(axis=1)).sum())
-        self.answered.clear()
+        """Count the rows of queries ahead, as far as the attack made use of them."""
+        self.bad_rows += sum(_bad_rows(scores[: query.used]) for query, scores in self.ahead)
+        self.ahead.clear()
+
+
+def _bad_rows(scores: Scores) -> int:
+    return int((~np.isfinite(scores).all(axis=1)).sum())
 
 
 class Checkpoints:
@@ -83,4 +92,4 @@ def counted(attack: Attack, under_way: UnderWay) -> Attack:
             result: AttackResult = ended.value
             return replace(result, bad_rows=under_way.bad_rows)
         scores = yield query
-        under_way.answered.append((query, scores))
+        under_way.answer(query, scores)

@@ -10,7 +10,9 @@ _LEFT, _TOP, _WIDTH, _HEIGHT = 46, 14, 258, 150  # of the plot, in the units of 
 _VIEW = (320, 208)
 _SCALES = (0.1, 0.25, 0.5, 1.0)  # what the risk's axis may end at
 
-Curve = Sequence[Sequence[float]]  # (coverage, risk) by ascending coverage, from 0 to 1; a published risk may be above
+Curve = Sequence[
+    Sequence[float]
+]  # (coverage, risk) by ascending coverage, from 0 to 1; a risk as published may exceed 1
 
 
 def percent(share: float) -> str:

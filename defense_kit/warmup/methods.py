@@ -1,4 +1,4 @@
-"""What a run attacks with and counts by: everything in which the modes of a run differ but for the numbers of steps."""
+"""The attacks and figures of each mode. `--quick` uses the contest's, with fewer pictures and steps."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -31,7 +31,7 @@ DEVIATIONS = (
     "The grid rotates by up to 30° and shifts by up to 18 pixels; the published code mixes up the three numbers, "
     "rotates by up to 18° and shifts downwards by up to 30 pixels.",
     "The first move of SPSA and the boundary attack leaves a border of 20 pixels and resamples once, rounded to "
-    "nearest; the published code leaves 10 pixels, and resamples twice.",
+    "nearest; the published code leaves 10 pixels, and interpolates three times.",
     "SPSA keeps its probes within 0 to 1, tests the picture just evaluated, and returns the worst one; the published "
     "code sends values outside, tests the picture before the last step, and returns the last one.",
     "The boundary attack tries up to ten starts and ends when its steps are small; the published code tries one start, "
@@ -43,13 +43,13 @@ DEVIATIONS = (
 )
 EXPLANATIONS = {
     "quick": "It shows that everything runs, and what breaks at once.",
-    "as-published": "They are for comparison with the figures of 2018; a list of the deviations is below those.",
+    "as-published": "They are for comparison with the figures of 2018, below which the deviations are listed.",
     "randomised": "An attack that compares scores is misled by noise. A high accuracy says little.",
     "bad rows": "Their confidence is the lowest, so they are covered last.",
     "flat": "SPSA follows differences between scores. Where there are none it cannot go anywhere, so a high accuracy "
     "under SPSA says little.",
     "no_start": "The boundary attack starts from a picture of the other class that is answered with that class. "
-    "Where none that it tries is, the moved picture counts as it is.",
+    "If none of those that it tries is, the moved picture is the result.",
     "slow": "The attacks run all the same; they take longer.",
 }
 

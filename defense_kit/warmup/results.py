@@ -112,18 +112,20 @@ def open_results(path: Path, defense: str, *, resume: bool, mode: str = DEFAULT)
             words = "results of this defense: go on with --resume, or name another folder with --out"
             raise UnusableResults(f"{path} has {kept:,} {words}")
         with connection:
-            _refuse_other_libraries(connection, path, which)
+            if kept:
+                _refuse_other_libraries(connection, path, which)
+            connection.execute("INSERT OR REPLACE INTO made_with VALUES (?, ?, ?)", (*which, libraries()))
         yield Results(connection, *which)
     finally:
         connection.close()
 
 
 def _refuse_other_libraries(connection: sqlite3.Connection, path: Path, which: tuple[str, str]) -> None:
-    connection.execute("INSERT OR IGNORE INTO made_with VALUES (?, ?, ?)", (*which, libraries()))
-    (there,) = connection.execute("SELECT libraries FROM made_with WHERE defense = ? AND version = ?", which).fetchone()
-    if there != libraries():
+    row = connection.execute("SELECT libraries FROM made_with WHERE defense = ? AND version = ?", which).fetchone()
+    made_with = row[0] if row else "versions that it does not name"
+    if made_with != libraries():
         raise UnusableResults(
-            f"{path} was made with {there}, and here are {libraries()}, which may draw and decode otherwise: "
+            f"{path} was made with {made_with}, and here are {libraries()}, which may draw and decode otherwise: "
             "install the former versions, or name another folder with --out"
         )
 

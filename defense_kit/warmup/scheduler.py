@@ -102,8 +102,9 @@ class Scheduler(Generic[Key]):
                     return
 
     def room(self) -> int:
-        """Return how many rows each attack may send at once before all together fill more than a batch, at least 1."""
-        return max(1, self._batch // max(1, self._running))
+        """Return how many rows each attack may send at once before all together fill more than the batches that may be
+        under way, at least 1."""
+        return max(1, MOST_SENT * self._batch // max(1, self._running))
 
     def _rows_waiting(self) -> int:
         return sum(each.rows - each.sent for each in self._waiting)
@@ -113,8 +114,8 @@ class Scheduler(Generic[Key]):
     ) -> Iterator[tuple[Key, AttackResult]]:
         """Begin attacks until a batch is full, or no more may run."""
         while self._running < self._most_running and self._rows_waiting() < self._batch:
-            room = min(self._most_running - self._running, THREADS)
-            begun = [_Running(key, attack) for key, attack in islice(more, room)]
+            many = min(self._most_running - self._running, THREADS)
+            begun = [_Running(key, attack) for key, attack in islice(more, many)]
             if not begun:
                 return
             self._running += len(begun)

@@ -131,7 +131,7 @@ def test_a_run_that_is_stopped_in_a_batch_ends_as_cancelled(tmp_path: Path) -> N
 def test_a_defense_sees_a_short_environment_and_an_empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = """
     import json, os, sys
-    print(json.dumps({"environment": sorted(os.environ), "home": os.listdir(os.environ["HOME"]), "at": os.getcwd()}))
+    print(json.dumps({"environment": dict(os.environ), "home": os.listdir(os.environ["HOME"]), "at": os.getcwd()}))
     sys.stdout.flush()
     """
     folder = write(tmp_path / "d", GOOD, before=textwrap.dedent(program))
@@ -141,7 +141,9 @@ def test_a_defense_sees_a_short_environment_and_an_empty_home(tmp_path: Path, mo
         assert defense.receive().labels.tolist() == [1] * ROWS
         found = json.loads(defense.log())
     allowed = {"PATH", "LANG", "HOME", "TMPDIR", "PYTHONPATH", "DEFENSE_SOCKET", "LC_CTYPE"}
-    assert set(found["environment"]) <= allowed | set(library_settings(2))
+    settings = library_settings(LIMITS.cpus)
+    assert settings.items() <= found["environment"].items()
+    assert set(found["environment"]) <= allowed | set(settings)
     assert (found["home"], found["at"]) == ([".site"], str(folder))
 
 

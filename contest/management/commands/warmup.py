@@ -51,7 +51,7 @@ class Command(RecordedCommand):
         given.out = given.out or settings.DATA_DIR / "warmup" / defense.public_id
         reason = _why_not_recorded(given)
         if reason:
-            self.stderr.write(reason)  # before it runs for hours
+            self.stderr.write(f"This run will not be recorded: {reason}")  # before it runs for hours
         try:
             most = most_pictures(given)
             pictures = read_pictures(given.pictures, most) if given.pictures else contest_pictures(most)
@@ -60,7 +60,9 @@ class Command(RecordedCommand):
             raise CommandError(str(error)) from error
         except RunnerFault as fault:
             raise CommandError(f"{WORDS[fault.fault].meaning} {fault.text}\n{fault.log}".strip()) from fault
-        if not reason:
+        if reason:
+            self.stdout.write(f"Not recorded: {reason}")
+        else:
             self._record(defense, report)
 
     def _record(self, defense: Defense, report: dict[str, Any]) -> None:
@@ -76,7 +78,7 @@ class Command(RecordedCommand):
 
 def _why_not_recorded(given: Namespace) -> str:
     if given.pictures or given.images:
-        return "Not recorded: only a run on all pictures of the contest is."
+        return "only a run on all pictures of the contest is."
     return why_not_recorded(given.attacks, given.mode)
 
 

@@ -22,8 +22,9 @@ DEVIATIONS = {
     "SPSA result": "SPSA returns the last picture; the contest returns the worst one that was queried.",
     "boundary start": "The boundary attack has one picture to start from, and gives up where that is no wrong answer; "
     "the contest tries up to ten.",
-    "boundary end": "When its steps are small the first time they are made large again, every step is a test from then "
-    "on, and the attack ends when a hundred steps were small; the contest ends at the first.",
+    "boundary end": "The first time its steps are small they are made large again, and every step is a test. The "
+    "attack ends after a hundred further small steps in a row; if the steps grow in between, it begins again as "
+    "before. The contest ends at the first small step.",
     "boundary goal": "Any wrong answer within an L2 distance of 10 ends the attack at once, also the first of a test; "
     "the contest tries the second too.",
     "boundary pictures": "The boundary attack takes the first 100 pictures of the shuffled order, whatever their "
@@ -31,8 +32,8 @@ DEVIATIONS = {
     "corruption": "The worst corruption has the highest score of the other class, also where the answer is right; the "
     "contest's has the largest margin.",
     "coverage": "80 % of the pictures are rounded down to a whole number, and 0 stands for all; the contest rounds up.",
-    "curve": "The curve has 100 points and divides by the pictures that were to be covered, so that ties can lift a "
-    "risk above 100 %; the contest divides by those that are covered.",
+    "curve": "The curve has 100 points and divides by the pictures that were to be covered. With ties, or with fewer "
+    "than 100 pictures, a risk can exceed 100 %; the contest divides by those that are covered.",
 }
 NOT_REPEATED = (
     "Every draw is seeded by the attack, the picture and the step, as in the contest; the published draws were not.",

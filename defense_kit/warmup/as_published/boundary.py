@@ -45,7 +45,7 @@ def boundary(
     state: PublishedBoundaryState | None = None,
     keep: Kept | None = None,
     steps: int | None = None,
-    *_: object,
+    _room: object = None,
 ) -> Attack:
     """Attack a picture as the warm-up's `boundary` does, from one start, by the published end, one direction after the
     other."""

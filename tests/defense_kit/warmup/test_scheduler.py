@@ -71,6 +71,28 @@ def test_batches_are_full_while_enough_attacks_run(batch: int) -> None:
     assert set(defense.under_way[1 : 20 * 6 - 3 * 6]) == {MOST_SENT}, "one is answered while the next is made"
 
 
+@pytest.mark.parametrize(
+    ("running", "room", "why"),
+    [
+        (1, 32, "all of two batches"),
+        (5, 6, "a fifth of two batches"),
+        (32, 1, "two batches are full with a row each"),
+        (40, 1, "more wait: at least a row"),
+    ],
+)
+def test_there_is_room_for_rows_ahead_while_two_batches_are_not_full(running: int, room: int, why: str) -> None:
+    scheduler, found = Scheduler[int](Recorder(), batch=16, most_running=running), list[int]()
+
+    def looking(number: int) -> Attack:
+        yield from asking(number, [1])
+        found.append(scheduler.room())
+        result = yield from asking(number, [1])
+        return result
+
+    list(scheduler.run((number, looking(number)) for number in range(running)))
+    assert found[0] == room, why
+
+
 def test_no_more_attacks_run_than_allowed() -> None:
     begun: set[int] = set()
 
