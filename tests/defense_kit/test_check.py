@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image as PillowImage
 
 from defense_kit import check, container, frames
 from defense_kit.examine import ROUNDS, ExaminationReport, ExaminedRound, smoke_test_defense, synthetic_pictures
@@ -255,6 +256,40 @@ def test_an_image_is_accepted_and_keeps_its_names_only(
     assert checked("check-good")[0] == 0
     assert len(before) == 2 and names() == before
     containers.images.remove(next(name for name in before if name.startswith(container.IMAGE_NAME)))
+
+
+CLASSIFIER = """
+import numpy as np
+from defense_kit import from_warmup, serve
+
+def classify(images):
+    blue = (images[..., 2] - images[..., 0]).mean(axis=(1, 2))
+    return np.stack([0.5 - blue, 0.5 + blue], axis=1)
+
+serve(from_warmup(classify, 0.8), name="blue is sky")
+"""
+
+
+@pytest.mark.slow("a program and its image on two pictures")
+def test_an_archive_finds_in_the_warm_up_what_its_program_does(
+    made: Callable[..., tuple[Image, Path]], containers: Any, tmp_path: Path
+) -> None:
+    """Sealed, it is sent the same pictures; what its results are kept under is the image."""
+    for name, pixels in (("bird", np.full((224, 224, 3), (90, 90, 99))), ("bicycle", np.full((224, 224, 3), 77))):
+        (tmp_path / "pictures" / name).mkdir(parents=True)
+        PillowImage.fromarray(pixels.astype(np.uint8)).save(tmp_path / "pictures" / name / "one.png")
+    image, archive = made(CLASSIFIER)
+    reports = []
+    for number, defense in enumerate((write(tmp_path / "mine", CLASSIFIER), archive)):
+        out = tmp_path / f"out{number}"
+        words = ["warmup", str(defense), "--pictures", str(tmp_path / "pictures"), "--attacks", "clean,corruptions"]
+        assert check.main([*words, "--out", str(out)]) == 0
+        reports.append(json.loads((out / "report.json").read_text()))
+    assert reports[1]["digest"] == image.id != reports[0]["digest"]
+    for report in reports:
+        del report["timing"], report["digest"]
+    assert reports[0] == reports[1] and reports[0]["attacks"]["clean"]["n"] == 2
+    assert containers.containers.list(all=True, filters={"label": f"{SCORER_LABEL}={check.SCORER}"}) == []
 
 
 def test_what_the_contest_would_refuse_is_refused(
