@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, launch: Launch, digest_of_defense: Callable
         print(f"python -m defense_kit warmup: {error}", file=sys.stderr)
         return WRONG_USE
     except RunnerFault as fault:
-        print(f"python -m defense_kit warmup: {fault.fault}: {fault.text}\n{fault.log}", file=sys.stderr)
+        print(f"python -m defense_kit warmup: {fault.fault}: {fault.text}\n{fault.log}".rstrip(), file=sys.stderr)
         return FAULT
     except KeyboardInterrupt:
         return STOPPED

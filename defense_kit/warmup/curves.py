@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from math import ceil
 from typing import Any
 
 COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of the table below the curves
@@ -10,9 +9,8 @@ _LEFT, _TOP, _WIDTH, _HEIGHT = 46, 14, 258, 150  # of the plot, in the units of 
 _VIEW = (320, 208)
 _SCALES = (0.1, 0.25, 0.5, 1.0)  # what the risk's axis may end at
 
-Curve = Sequence[
-    Sequence[float]
-]  # (coverage, risk) by ascending coverage, from 0 to 1; a risk as published may exceed 1
+# (coverage, risk) by ascending coverage, from 0 to 1. A risk as published may exceed 1, and is drawn at 1.
+Curve = Sequence[Sequence[float]]
 
 
 def percent(share: float) -> str:
@@ -23,7 +21,7 @@ def percent(share: float) -> str:
 def highest_risk(curves: Sequence[Curve]) -> float:
     """Return where the risk's axis ends, so that curves beside each other have the same one."""
     highest = max((risk for curve in curves for _, risk in curve), default=0.0)
-    return next((scale for scale in _SCALES if highest <= scale), float(ceil(highest)))
+    return next((scale for scale in _SCALES if highest <= scale), _SCALES[-1])
 
 
 def risk_at(curve: Curve, coverage: float) -> float:
@@ -57,7 +55,7 @@ def _x(coverage: float) -> float:
 
 
 def _y(risk: float, top: float) -> float:
-    return _TOP + (1 - risk / top) * _HEIGHT
+    return _TOP + (1 - min(risk / top, 1)) * _HEIGHT
 
 
 def _points(curve: Curve, top: float) -> str:

@@ -15,7 +15,7 @@ from PIL import Image
 from defense_kit.warmup import ATTACKS, boundary, spatial_grid, spsa, worst_pictures
 from defense_kit.warmup.attacks import AttackResult, Rows, Scores, as_floats
 from defense_kit.warmup.changes import Distance, distance, start_of, write_png
-from defense_kit.warmup.curves import highest_risk, risk_at
+from defense_kit.warmup.curves import curve_svg, highest_risk, risk_at
 from defense_kit.warmup.measure import Measurement
 from defense_kit.warmup.page import page
 from defense_kit.warmup.pictures import LabelledPicture
@@ -331,4 +331,11 @@ def test_the_curve_s_values() -> None:
     curve = [(0.2, 1.0), (0.4, 0.5), (0.8, 0.5), (1.0, 0.4)]
     assert [risk_at(curve, at) for at in (0.1, 0.2, 0.5, 0.8, 0.9, 1.0)] == [1.0, 1.0, 0.5, 0.5, 0.4, 0.4]
     assert [highest_risk([[(1.0, risk)]]) for risk in (0.0, 0.1, 0.2, 0.4, 1.0)] == [0.1, 0.1, 0.25, 0.5, 1.0]
-    assert highest_risk([[(0.01, 24.5), (1.0, 0.25)]]) == 25, "a published risk of a tie"
+
+
+def test_a_published_risk_above_1_is_drawn_at_the_edge() -> None:
+    curve = [[0.01, 24.5], [0.5, 0.5], [1.0, 0.25]]
+    figures = {"curve": curve, "coverage_reached": 1.0, "accuracy_at_80": 0.75}
+    drawn = curve_svg(0, "clean", figures, highest_risk([curve]))
+    heights = [float(point.split(",")[1]) for point in re.findall(r'points="(.+?)"', drawn)[0].split()]
+    assert heights[0] == heights[1] < heights[2] < heights[3] and heights[0] >= 0
