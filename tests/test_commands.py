@@ -28,6 +28,7 @@ from common.commands import EXIT_NO_READER, EXIT_USAGE, ContestCommand, sentence
 from common.errors import Conflict
 from common.progress import every_few_seconds, still_working
 from config import env
+from contest.management.commands import serve
 from tests import services
 from tests.processes import wait_for
 from tests.services import free_port
@@ -389,6 +390,29 @@ def test_signals_end_what_make_run_starts_also_as_a_background_job(
     # One that begins its program has no environment for a moment.
     wait_for(lambda: len(running_with(str(tmp_path))) >= processes, "the server and its workers")
     assert (ended(process, number), running_with(str(tmp_path))) == (0, [])
+
+
+def test_a_signal_while_a_process_starts_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes when the process runs and is not known yet: it has a session of its own, and would go on for ever."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def interrupted(*words: Any, **options: Any) -> "subprocess.Popen[bytes]":
+        started.append(popen(*words, **options))
+        os.kill(os.getpid(), signal.SIGTERM)
+        return started[-1]
+
+    popen = subprocess.Popen
+    monkeypatch.setattr(serve.subprocess, "Popen", interrupted)
+    monkeypatch.setattr(serve, "web_server_command", lambda _: ["sleep", "1000"])
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    processes = serve.Processes(free_port())
+    try:
+        with pytest.raises(SystemExit):
+            processes.start()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    processes.stop()
+    assert [each.returncode for each in started] == [-signal.SIGTERM]
 
 
 OTHER_SIGNALS = pytest.mark.long("another signal: an interrupt is the one that a background job would not hear")

@@ -9,6 +9,7 @@ import sys
 import time
 from argparse import ArgumentTypeError
 from contextlib import closing, suppress
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 
@@ -183,7 +184,7 @@ class Processes:
     def start(self) -> None:
         """Start all of them: the web server first, and the others when it answers, so that it need not share."""
         for name in self._commands:
-            self._running[name] = self._start(name)
+            self._start(name)
             if name == "web":
                 self._wait_until_it_answers()
 
@@ -197,9 +198,18 @@ class Processes:
                 return
             time.sleep(0.05)
 
-    def _start(self, name: str) -> "subprocess.Popen[bytes]":
-        # A session of its own: Ctrl-C reaches this process alone, which then ends the others in order.
-        return subprocess.Popen(self._commands[name], cwd=settings.BASE_DIR, start_new_session=True)
+    def _start(self, name: str) -> None:
+        # What ends this process waits until the other one is known: it would be left behind.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        try:
+            self._running[name] = subprocess.Popen(
+                self._commands[name],
+                cwd=settings.BASE_DIR,
+                start_new_session=True,  # Ctrl-C reaches this process alone, which then ends the others in order
+                preexec_fn=partial(signal.pthread_sigmask, signal.SIG_SETMASK, before),
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def watch(self) -> None:
         """Start again what dies; CommandError when the web server does, because nobody could reach anything."""
@@ -210,7 +220,7 @@ class Processes:
                     continue
                 if name == "web":
                     raise CommandError("The web server ended; the log above says why.")
-                self._running[name] = self._start(name)
+                self._start(name)
 
     def stop(self) -> None:
         """End all, politely first."""
