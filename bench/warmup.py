@@ -63,8 +63,8 @@ def _speeds(place: Path, speed: Speed, plan: WarmupPlan) -> tuple[list[float], l
     others = [each.pixels for each in starts()]
     begin: Begin = {
         "spatial_grid": spatial_grid,
-        "spsa": lambda each: spsa(each, steps=plan.steps),
-        "boundary": lambda each: boundary(each, others, _on_the_way(others[0]), steps=9 + plan.steps),
+        "spsa": lambda each: spsa(each, steps=speed.steps),
+        "boundary": lambda each: boundary(each, others, _on_the_way(others[0]), steps=9 + speed.steps),
     }[speed.attack]
     running = most_running(speed.attack, speed.rows)
     pictures = [drawn_picture(Label.BICYCLE, number) for number in range(max(running, speed.pictures))]

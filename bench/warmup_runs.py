@@ -32,26 +32,27 @@ Begin = Callable[[AttackedPicture], Attack]
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """What is timed: an attack on a network, with so many rows a batch, and pictures at least; the bare pass takes so
-    many `batches`."""
+    """What is timed: so many steps of an attack on a network, with so many rows a batch, and pictures at least; the
+    bare pass takes so many `batches`."""
 
     network: str
     attack: str
     rows: int
     batches: int
     pictures: int
+    steps: int
 
 
 @dataclass(frozen=True, slots=True)
 class WarmupPlan:
-    """How much of everything: pictures, steps, and how many times longer than ours a peer may take."""
+    """How much of everything: pictures, steps of peers, and how many times longer than ours a peer may take."""
 
     rounds: int = 3
     speeds: Sequence[Speed] = (
-        *(Speed(CNN, attack, 64, 20, 8) for attack in ("spatial_grid", "spsa", "boundary")),
-        *(Speed(RESNET50, attack, 16, 2, 2) for attack in ("spsa", "boundary")),
+        *(Speed(CNN, attack, 64, 20, 8, 6) for attack in ("spatial_grid", "spsa", "boundary")),
+        Speed(RESNET50, "spsa", 16, 2, 2, 2),
+        Speed(RESNET50, "boundary", 4, 8, 2, 2),
     )
-    steps: int = 6  # of an attack that is timed against the bare forward pass
     pictures: int = 6
     drawn: int = 60
     peer_boundary_steps: int = 150
@@ -61,7 +62,7 @@ class WarmupPlan:
     patience: float = 10.0
 
 
-QUICK = WarmupPlan(1, (Speed(CNN, "spsa", 16, 1, 1),), 1, 2, 8, 2, 2, 1, 1, 2.0)
+QUICK = WarmupPlan(1, (Speed(CNN, "spsa", 16, 1, 1, 1),), 2, 8, 2, 2, 1, 1, 2.0)
 
 
 def drawn_picture(label: Label, number: int) -> AttackedPicture:
