@@ -50,7 +50,7 @@ class WarmupPlan:
     rounds: int = 3
     speeds: Sequence[Speed] = (
         *(Speed(CNN, attack, 64, 20, 8, 6) for attack in ("spatial_grid", "spsa", "boundary")),
-        Speed(RESNET50, "spsa", 16, 2, 2, 2),
+        Speed(RESNET50, "spsa", 16, 2, 6, 2),
         Speed(RESNET50, "boundary", 4, 8, 2, 2),
     )
     pictures: int = 6
