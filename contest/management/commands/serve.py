@@ -8,8 +8,8 @@ import subprocess
 import sys
 import time
 from argparse import ArgumentTypeError
-from contextlib import closing, suppress
-from functools import partial
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 
@@ -99,6 +99,22 @@ def _end_on_signals() -> None:
     for number in ENDING:
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda *_: sys.exit(0))
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Let signals that end this process wait until the block is over: a process that it started and does not know yet
+    would be left behind. A mask would not do, which holds for one thread."""
+    came: list[int] = []
+    handled = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in handled}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for each in came:
+            signal.raise_signal(each)
 
 
 def _ignore_signals() -> None:
@@ -199,17 +215,9 @@ class Processes:
             time.sleep(0.05)
 
     def _start(self, name: str) -> None:
-        # What ends this process waits until the other one is known: it would be left behind.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-        try:
-            self._running[name] = subprocess.Popen(
-                self._commands[name],
-                cwd=settings.BASE_DIR,
-                start_new_session=True,  # Ctrl-C reaches this process alone, which then ends the others in order
-                preexec_fn=partial(signal.pthread_sigmask, signal.SIG_SETMASK, before),
-            )
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        with _signals_held():
+            # A session of its own: Ctrl-C reaches this process alone, which then ends the others in order.
+            self._running[name] = subprocess.Popen(self._commands[name], cwd=settings.BASE_DIR, start_new_session=True)
 
     def watch(self) -> None:
         """Start again what dies; CommandError when the web server does, because nobody could reach anything."""
