@@ -75,9 +75,13 @@ def measure(
 
 
 def _write(path: Path, text: str) -> None:
-    part = path.with_suffix(".part")  # whoever is killed here leaves what was there
+    part = path.with_name(_part(path.name))  # whoever is killed here leaves what was there
     part.write_text(text, encoding="utf-8")
     part.replace(path)
+
+
+def _part(name: str) -> str:
+    return f"{name}.part"
 
 
 @contextmanager
@@ -104,7 +108,13 @@ def _opened(launch: Launch, batch: int) -> Iterator[tuple[str, FloatSession]]:
 
 def no_part_of_it(options: argparse.Namespace) -> list[Path]:
     """Return what may lie in a defense's folder and is none of its files: what this command writes, and pictures."""
-    written = [REPORT, PAGE, FOLDER, *(RESULTS + end for end in ("", "-journal", "-wal", "-shm"))]
+    written = [
+        REPORT,
+        PAGE,
+        *map(_part, (REPORT, PAGE)),
+        FOLDER,
+        *(RESULTS + end for end in ("", "-journal", "-wal", "-shm")),
+    ]
     return [options.out / name for name in written] + [options.pictures / name for name in CLASSES]
 
 

@@ -170,7 +170,9 @@ def test_its_own_output_does_not_make_it_another_defense(
     defense = program(tmp_path)
     monkeypatch.chdir(defense)
     asked = ["warmup", ".", "--pictures", str(pictures), "--attacks", "clean"]
-    assert (check.main(asked), check.main([*asked, "--resume"])) == (0, 0)
+    assert check.main(asked) == 0
+    Path("warmup", "report.json.part").touch()  # as a kill in the middle leaves it
+    assert check.main([*asked, "--resume"]) == 0
     assert check.main(asked) == 2, "its results are there"
 
 
@@ -254,9 +256,9 @@ def test_a_run_as_published_is_marked_and_kept_apart(
     for row in published["pictures"]:
         assert 0 < row["attacks"]["spsa"]["distance"]["l_infinity"] <= 16 / 255 + 1e-6, "from the published first move"
     page = (tmp_path / "out" / "report.html").read_text()
-    listed = page.partition("The deviations</summary>")[2].partition("</ol>")[0]
+    listed = page.partition("The deviations of the published code</summary>")[2].partition("</ol>")[0]
     assert listed.count("<li>") == len(DEVIATIONS) and all(each in listed for each in DEVIATIONS.values())
-    assert "its figures are not the contest's" in page and "seven deviations" not in page
+    assert "its figures are not the contest's" in page and "What is not repeated" in page
 
 
 def test_a_run_is_quick_or_as_published(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
