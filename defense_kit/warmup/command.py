@@ -108,13 +108,8 @@ def _opened(launch: Launch, batch: int) -> Iterator[tuple[str, FloatSession]]:
 
 def no_part_of_it(options: argparse.Namespace) -> list[Path]:
     """Return what may lie in a defense's folder and is none of its files: what this command writes, and pictures."""
-    written = [
-        REPORT,
-        PAGE,
-        *map(_part, (REPORT, PAGE)),
-        FOLDER,
-        *(RESULTS + end for end in ("", "-journal", "-wal", "-shm")),
-    ]
+    database = (RESULTS + end for end in ("", "-journal", "-wal", "-shm"))
+    written = [REPORT, PAGE, _part(REPORT), _part(PAGE), FOLDER, *database]
     return [options.out / name for name in written] + [options.pictures / name for name in CLASSES]
 
 
