@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
@@ -33,6 +33,12 @@ class Server:
             connection.sendall(f"GET {address} HTTP/1.1\r\nHost: a\r\n{headers}Connection: close\r\n\r\n".encode())
             answer = b"".join(iter(lambda: connection.recv(65536), b"")).decode()
         return answer.partition("\r\n")[0], answer.rpartition("\r\n")[2]
+
+    def begin(self, pool: ThreadPoolExecutor) -> Future[tuple[str, str]]:
+        """A request that takes 0.7 seconds, once the application has it."""
+        slow = pool.submit(self.ask, "/?0.7")
+        wait_for(lambda: self.ask("/slow")[1] != "0", "the slow request")
+        return slow
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=10)
@@ -84,7 +90,7 @@ def test_new_code_is_taken_up_without_losing_a_request(server: Server) -> None:
     """As at a deployment: SIGHUP, while somebody waits for a slow answer."""
     before = server.worker()
     with ThreadPoolExecutor() as pool:
-        slow = pool.submit(server.ask, "/?0.7")
+        slow = server.begin(pool)
         server.process.send_signal(signal.SIGHUP)
         answered = {before}
         while len(answered) == 1:
@@ -95,9 +101,7 @@ def test_new_code_is_taken_up_without_losing_a_request(server: Server) -> None:
 def test_what_is_being_answered_at_the_end_is_answered() -> None:
     server = Server()
     with ThreadPoolExecutor() as pool:
-        slow = pool.submit(server.ask, "/?0.7")
-        wait_for(slow.running, "the request")
-        assert server.worker()
+        slow = server.begin(pool)
         server.process.terminate()
         assert slow.result()[0] == "HTTP/1.1 200 OK"
     assert server.process.wait(10) == 0
