@@ -75,7 +75,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "accounts.session_store.SignedInUserMiddleware",
     "accounts.locale.PersonMiddleware",
-    "django_structlog.middlewares.RequestMiddleware",
+    "common.web.request_log.RequestLog",
     "common.audit.origin.OriginMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -271,9 +271,8 @@ LOG_FORMAT = env.choice("LOG_FORMAT", "json", ("json", "console"))
 LOGGING_CONFIG = None
 # Naming the user in each line would cost every picture and every sign of life a query.
 DJANGO_STRUCTLOG_USER_ID_FIELD = ""
-# One line a request says it all; where a person sits is nobody's business but the sign-in guard's.
+# Of a stream, the end alone.
 DJANGO_STRUCTLOG_STATUS_START_LOG_LEVEL = logging.DEBUG
-DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 LOGGING = configure_logs(LOG_FORMAT)
 
 if HTTPS and DEMO:

@@ -5,9 +5,10 @@ The order in which transactions lock rows is at the head of `labeling/models/pan
 """
 
 import secrets
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -77,15 +78,20 @@ def _of_panel(tasker: Tasker, panel: Panel, policy: Policy, now: datetime, rng: 
 def _next(
     tasker: Tasker, holding: Collection[UUID], policy: Policy, now: datetime, rng: Random
 ) -> Assignment | NothingLeft:
-    held = selectors.open_assignments(tasker)
-    for assignment in held:
-        if assignment.public_id not in holding and _renew(assignment, policy, now):
-            return assignment
-    if len(held) >= policy.pictures_held:
-        message = _("You hold %(count)s pictures already: answer one of them first.") % {"count": len(held)}
+    claimable = selectors.claimable_panels(tasker, range(1, policy.panel_size + 1))
+    slots = claimable.held
+    if slots is None or not slots.keys() <= set(holding):
+        held = selectors.open_assignments(tasker)
+        for assignment in held:
+            if assignment.public_id not in holding and _renew(assignment, policy, now):
+                return assignment
+        slots = {assignment.public_id: assignment.slot for assignment in held}
+    if len(slots) >= policy.pictures_held:
+        message = _("You hold %(count)s pictures already: answer one of them first.") % {"count": len(slots)}
         raise Conflict(message, "enough_held")
-    slot = min({1, 2, 3} - {assignment.slot for assignment in held})
-    claimed = _claim(tasker, slot, policy, now, rng) or _resume_lapsed(tasker, slot, policy, now)
+    slot = min({1, 2, 3} - set(slots.values()))
+    offers = chain(claimable.panels, _further_offers(tasker, policy))
+    claimed = _claim(tasker, slot, offers, policy, now, rng) or _resume_lapsed(tasker, slot, policy, now)
     return claimed or NothingLeft(selectors.held_by_others(tasker))
 
 
@@ -99,14 +105,16 @@ def _renew(assignment: Assignment, policy: Policy, now: datetime) -> bool:
     return True
 
 
-def _claim(tasker: Tasker, slot: int, policy: Policy, now: datetime, rng: Random) -> Assignment | None:
-    """Lease the best picture there is or, at random, gold instead (R6).
+def _claim(
+    tasker: Tasker, slot: int, offers: Iterable[tuple[int, Image]], policy: Policy, now: datetime, rng: Random
+) -> Assignment | None:
+    """Lease the best of `offers` or, at random, gold instead (R6).
 
     Gold is dealt only where an ordinary picture could have been: otherwise taskers would know it by its coming last.
     The gold records the panel of that picture.
     """
     gold = rng.randrange(100) < policy.gold_percent
-    for panel_id, image in _offers(tasker, policy):
+    for panel_id, image in offers:
         drawn = selectors.gold_for(tasker, image, policy.gold_most_uses, rng) if gold else None
         gold = False
         leased = _lease(tasker, panel_id, drawn.image, slot, policy, now, rng, drawn) if drawn else None
@@ -188,16 +196,15 @@ _lease_gold = PreparedTogether("lease_gold", _add_lease, _use_gold)
 _lease_place = PreparedTogether("lease_place", _add_lease, _take_place)
 
 
-def _offers(tasker: Tasker, policy: Policy) -> Iterator[tuple[int, Image]]:
-    """Yield what there is for the tasker, best first. A further statement runs only when the one before found nothing.
+def _further_offers(tasker: Tasker, policy: Policy) -> Iterator[tuple[int, Image]]:
+    """Yield what else there is for the tasker, best first. Each statement runs only when what came before is taken.
 
     Panels that miss more answers than a new one has places come from an earlier policy. If a clock was set back, a
     panel may lie before the position where a tasker's search begins; the last searches ignore that position.
     """
-    yield from selectors.claimable_panels(tasker, range(1, policy.panel_size + 1))
-    yield from selectors.claimable_panels(tasker, range(policy.panel_size + 1, LARGEST_PANEL + 1))
+    yield from selectors.claimable_panels(tasker, range(policy.panel_size + 1, LARGEST_PANEL + 1)).panels
     if tasker.passed:
-        yield from selectors.claimable_panels(tasker, from_marks=False)
+        yield from selectors.claimable_panels(tasker, from_marks=False).panels
 
 
 def _resume_lapsed(tasker: Tasker, slot: int, policy: Policy, now: datetime) -> Assignment | None:

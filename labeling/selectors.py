@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import cache
 from hashlib import blake2b
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection, models
@@ -59,6 +59,11 @@ def open_assignments(tasker: Tasker) -> list[Assignment]:
     return _open_assignments(tasker=tasker.pk)
 
 
+# What is read of a lease and of what goes with it; each further column of a row costs a microsecond a label.
+_LEASE = tuple(field.name for field in Assignment._meta.concrete_fields)
+_PICTURE = ("id", "pixels_sha256", "width", "height")
+_PANEL = ("size", "answered", "leased", "missing", "state", "dealt_at", "waiting_since", "full_at")
+_KNOWN = ("panel", "accepts_bird", "accepts_bicycle", "outline", "min_iou_percent", "complete", "unoccluded", "real")
 _TASKER = Parameter("tasker", models.BigIntegerField())
 _PERSON = Parameter("person", models.BigIntegerField())
 _open_assignments = PreparedLookup(
@@ -66,6 +71,7 @@ _open_assignments = PreparedLookup(
     lambda: (
         Assignment.objects.filter(tasker_id=_TASKER, state=AssignmentState.LEASED)
         .select_related("image")
+        .only(*_LEASE, *(f"image__{name}" for name in _PICTURE))
         .order_by("leased_at", "id")
     ),
 )
@@ -82,6 +88,13 @@ _own_assignment = PreparedLookup(
     lambda: (
         Assignment.objects.select_for_update(of=("self", "panel"), no_key=True)
         .select_related("panel", "image", "stands_for", "known")
+        .only(
+            *_LEASE,
+            *(f"image__{name}" for name in _PICTURE),
+            *(f"panel__{name}" for name in _PANEL),
+            "stands_for__dealt_at",
+            *(f"known__{name}" for name in _KNOWN),
+        )
         .filter(public_id=Parameter("public_id", models.UUIDField()), tasker_id=_TASKER)
     ),
 )
@@ -130,13 +143,16 @@ def _candidates(levels: range, linked: bool) -> PreparedStatement:
     parts = [_urgent(linked)] * first + [_level(missing, linked) for missing in levels]
     who = [_TASKER, *([_PERSON] if linked else [])]
     name = f"candidates_{levels[0]}_{levels[-1]}" + ("_linked" if linked else "")
-    sql = " UNION ALL ".join(parts) + f" LIMIT {WINDOW}"
-    return PreparedStatement(name, sql, who * first + _level_parameters(levels, who))
+    join_text = "string_agg" if connection.vendor == "postgresql" else "group_concat"
+    sql = f"""
+      SELECT *, (SELECT {join_text}(slot || ':' || public_id, ',') FROM labeling_assignment
+                 WHERE tasker_id = %s AND state = '{AssignmentState.LEASED}')
+      FROM ({" UNION ALL ".join(parts)} LIMIT {WINDOW}) AS candidates"""
+    return PreparedStatement(name, sql, [_TASKER, *who * first, *_level_parameters(levels, who)])
 
 
 ALL_LEVELS = range(1, LARGEST_PANEL + 1)
 _BEFORE_ALL_LEVELS = 0
-_PICTURE = ("id", "pixels_sha256", "width", "height")
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -151,10 +167,15 @@ def _level_values(tasker: Tasker, levels: range, passed: Mapping[str, str]) -> d
     return {"tasker": tasker.pk, **since}
 
 
-def claimable_panels(
-    tasker: Tasker, levels: range = ALL_LEVELS, *, from_marks: bool = True
-) -> Iterator[tuple[int, Image]]:
-    """Yield (panel id, image) of open panels with a free place and not seen by this tasker, best first.
+class Claimable(NamedTuple):
+    """What a tasker can be given, and what they hold already: slots by assignment id; None where nothing was found."""
+
+    panels: Iterator[tuple[int, Image]]
+    held: dict[UUID, int] | None
+
+
+def claimable_panels(tasker: Tasker, levels: range = ALL_LEVELS, *, from_marks: bool = True) -> Claimable:
+    """Return (panel id, image) of open panels with a free place and not seen by this tasker, best first.
 
     What the board waits for first (R19), then fewest missing answers, then oldest; within a block of WINDOW panels each
     tasker has an order of their own (R8). Blocks do not slide, so nobody puts a picture off for ever.
@@ -164,15 +185,20 @@ def claimable_panels(
     answers to look at; each is a part of the statement. Without `from_marks` the scan begins at the oldest panel.
     """
     if not levels:
-        return
+        return Claimable(iter(()), None)
     values = _level_values(tasker, levels, tasker.passed if from_marks else {})
     rows = _candidates(levels, tasker.person is not None).rows(**values, person=tasker.person)
     shuffled = sorted(
         (missing, panel // WINDOW, _rank(tasker.shuffle_seed, panel), panel, picture)
-        for panel, missing, *picture in rows
+        for panel, missing, *picture, _ in rows
     )
-    for *_, panel, picture in shuffled:
-        yield panel, Image.from_db(connection.alias, _PICTURE, picture)
+    panels = ((panel, Image.from_db(connection.alias, _PICTURE, picture)) for *_, panel, picture in shuffled)
+    return Claimable(panels, _slots(rows[0][-1]) if rows else None)
+
+
+def _slots(held: str | None) -> dict[UUID, int]:
+    pairs = (each.split(":") for each in held.split(",")) if held else ()
+    return {UUID(assignment): int(slot) for slot, assignment in pairs}
 
 
 def panels_open_to(tasker: Tasker) -> QuerySet[Panel]:

@@ -10,7 +10,7 @@ again, and without the key no address can be tried against it.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -29,7 +29,12 @@ class RequestOrigin:
     """From where: words such as `page`, `command add_user` or `sweep rulings`, and of a request the place's digest."""
 
     words: str
-    place: str = ""
+    address: str = field(default="", repr=False)
+
+    @property
+    def place(self) -> str:
+        """Return the digest of the address; worked out where something is recorded, which few requests do."""
+        return place_of(self.address) if self.address else ""
 
 
 _SHELL = RequestOrigin("shell")
@@ -44,7 +49,7 @@ def origin() -> RequestOrigin:
 @contextmanager
 def audit_origin(words: str, address: str | None = None) -> Iterator[None]:
     """Inside, what is done is done from there."""
-    token = _origin.set(RequestOrigin(words, place_of(address) if address else ""))
+    token = _origin.set(RequestOrigin(words, address or ""))
     try:
         yield
     finally:

@@ -7,10 +7,12 @@ there is one place that refuses it.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
-from django.http import HttpRequest, UnreadablePostError
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.http.response import HttpResponseBase
 from rest_framework.exceptions import APIException
 from rest_framework.renderers import JSONRenderer
@@ -22,11 +24,25 @@ from common.web.json_parser import JSONParser
 
 _ANYTHING = ("*/*", "application/json")
 _PARSER = JSONParser()
+_RENDERER = JSONRenderer()
 _RENDERED_AS = {
-    "accepted_renderer": JSONRenderer(),
+    "accepted_renderer": _RENDERER,
     "accepted_media_type": JSONRenderer.media_type,
     "renderer_context": {},
 }
+
+
+@dataclass(frozen=True, slots=True)
+class DirectAnswer:
+    """What comes of a call: the body's value, None for no body."""
+
+    data: Any
+    status: int = 200
+    headers: Mapping[str, str] | None = None
+
+    def response(self) -> Response:
+        """Return it as the framework renders it."""
+        return Response(self.data, status=self.status, headers=self.headers)
 
 
 class _SignedRequest:
@@ -43,7 +59,7 @@ class DirectView(APIView, ABC):
     """A call by POST, with JSON, for whoever is signed in; `answer` says what comes of it."""
 
     @abstractmethod
-    def answer(self, user: Any, data: Any, **values: Any) -> Response:
+    def answer(self, user: Any, data: Any, **values: Any) -> DirectAnswer:
         """Return the answer to `data`, the body's value; `values` are from the address."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **values: Any) -> HttpResponseBase:
@@ -55,13 +71,16 @@ class DirectView(APIView, ABC):
             signed_in = None  # the framework comes to the same, and says so
         if signed_in is None:
             return super().dispatch(request, *args, **values)
+        response: HttpResponse | None
         try:
-            response = self.answer(signed_in, data, **values)
+            answer = self.answer(signed_in, data, **values)
         except Exception as error:
             response = self.get_exception_handler()(error, {"view": self, "request": request})
             if response is None:
                 raise
-        vars(response).update(_RENDERED_AS)
+            vars(response).update(_RENDERED_AS)
+        else:
+            response = _rendered(answer)
         for name, value in self.default_response_headers.items():
             response[name] = value
         return response
@@ -74,6 +93,14 @@ class DirectView(APIView, ABC):
                 request.user = found[0]
                 return found[0]
         return None
+
+
+def _rendered(answer: DirectAnswer) -> HttpResponse:
+    body = _RENDERER.render(answer.data)
+    response = HttpResponse(body, JSONRenderer.media_type, answer.status, headers=answer.headers)
+    if not body:
+        del response["Content-Type"]
+    return response
 
 
 def _is_ordinary(request: HttpRequest) -> bool:

@@ -55,7 +55,7 @@ PICTURE: dict[str, Any] = {
     "week": "2026-W47",
     "public": True,
     "released": True,
-    "picture": {"url": "/pictures/gAAAAABo…", "width": 299, "height": 299},
+    "picture": {"url": "/pictures/Xq3f0Zk9…", "width": 299, "height": 299},
     "attacks": [
         {
             "id": "A-7Q4M2K9X",

@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, WrongFields
 from common.web.body_limits import REPORT_BYTES, SMALL_BYTES, limit_body
-from common.web.direct_view import DirectView
+from common.web.direct_view import DirectAnswer, DirectView
 from common.web.error_status import error_body
 from labeling import leases
 from labeling.access import labeling_tasker, tasker_of
@@ -218,15 +218,15 @@ class AssignmentNext(DirectView):
     )
     def post(self, request: Request) -> Response:
         """Claim the next picture, or get the one already held again."""
-        return self.answer(request.user, request.data)
+        return self.answer(request.user, request.data).response()
 
-    def answer(self, user: Any, data: Any) -> Response:  # type: ignore[override]
+    def answer(self, user: Any, data: Any) -> DirectAnswer:  # type: ignore[override]
         """Return the picture, or nothing."""
         now = domain_now()
         found = _claim(user, _holding(_body(data, frozenset({"holding"}))), now=now)
         if isinstance(found, leases.NothingLeft):
-            return Response(status=status.HTTP_204_NO_CONTENT, headers=_headers_of(found))
-        return Response(claimed_json(found, now=now))
+            return DirectAnswer(None, status.HTTP_204_NO_CONTENT, _headers_of(found))
+        return DirectAnswer(claimed_json(found, now=now))
 
 
 class AssignmentDraft(APIView):
@@ -331,9 +331,9 @@ class AssignmentResponse(DirectView):
         With `next` the next picture comes along, as `assignments/next/` would give it after this answer. When the
         reply is lost, the same again returns the same receipt and the same picture.
         """
-        return self.answer(request.user, request.data, assignment_id)
+        return self.answer(request.user, request.data, assignment_id).response()
 
-    def answer(self, user: Any, data: Any, assignment_id: UUID) -> Response:  # type: ignore[override]
+    def answer(self, user: Any, data: Any, assignment_id: UUID) -> DirectAnswer:  # type: ignore[override]
         """Return the receipt, and what was asked for besides."""
         tasker = tasker_of(user)
         data = _body(data, FIELDS | _OF_NEXT)
@@ -350,4 +350,4 @@ class AssignmentResponse(DirectView):
         receipt = response_receipt_json(submitted)
         if wants_next:
             receipt |= _next_json(user, holding, now=domain_now())
-        return Response(receipt, status=status.HTTP_200_OK if submitted.repeated else status.HTTP_201_CREATED)
+        return DirectAnswer(receipt, status.HTTP_200_OK if submitted.repeated else status.HTTP_201_CREATED)

@@ -63,7 +63,7 @@ class DraftOut(serializers.Serializer[Any]):
     lease_token=_LEASE_TOKEN,
     expires_at="2026-11-20T23:59:00Z",
     form="unambiguous",
-    image={"url": "/pictures/gAAAAABo…", "width": 299, "height": 299},
+    image={"url": "/pictures/Xq3f0Zk9…", "width": 299, "height": 299},
     tie_break="leftmost",
     outline_gate="best_guess_yes",
     instructions=1,

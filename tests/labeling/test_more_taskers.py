@@ -253,7 +253,9 @@ class TestWhoIsAsked:
         self, tara: Tasker, otto: Tasker, now: datetime
     ) -> None:
         wanted = [join(factories.settle(factories.panel()), now) for _ in range(8)]
-        orders = [list(dict.fromkeys(panel for panel, _ in selectors.claimable_panels(who))) for who in (tara, otto)]
+        orders = [
+            list(dict.fromkeys(panel for panel, _ in selectors.claimable_panels(who).panels)) for who in (tara, otto)
+        ]
         assert set(orders[0]) == set(orders[1]) == {panel.pk for panel in wanted} and orders[0] != orders[1]
 
     @BOTH

@@ -146,7 +146,7 @@ def test_what_may_be_offered_is_the_same_read_at_once(tara: Tasker, otto: Tasker
     factories.assignment(otto, as_gold, known=factories.gold())
     for person in (Tasker.objects.get(pk=tara.pk), stranger):
         read_at_once = {panel.pk for panel in selectors.panels_open_to(person)}
-        assert read_at_once == {panel for panel, _ in selectors.claimable_panels(person)}
+        assert read_at_once == {panel for panel, _ in selectors.claimable_panels(person).panels}
     tara.refresh_from_db()
     assert {panel.pk for panel in selectors.panels_open_to(tara)} == {offered.pk, as_gold.pk}
     asked: dict[str, Any] = {"tasker": tara, "policy": POLICY, "now": now, "rng": Random(1)}
@@ -170,7 +170,8 @@ def test_a_panel_whose_last_place_was_taken_since_it_was_offered(
 ) -> None:
     panel = factories.panel()
     Panel.objects.update(answered=1, missing=2, leased=2)
-    monkeypatch.setattr(selectors, "claimable_panels", lambda *_, **__: [(panel.pk, panel.image)])
+    offered = selectors.Claimable(iter([(panel.pk, panel.image)]), {})
+    monkeypatch.setattr(selectors, "claimable_panels", lambda *_, **__: offered)
     assert (gets_nothing(tara, now), Assignment.objects.count()) == (True, 0)
 
 

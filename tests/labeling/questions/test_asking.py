@@ -325,7 +325,7 @@ def test_a_reopened_picture_is_dealt_again_with_the_waiting_time_it_had(
     Tasker.objects.filter(pk=otto.pk).update(passed={"3": (now - timedelta(hours=1)).isoformat()}, passed_at=now)
     decide(panel.image, olga)
     assert kept(panel, "state", "waiting_since") == (PanelState.OPEN, now - timedelta(hours=5))
-    assert panel.pk in {panel_id for panel_id, _ in claimable_panels(Tasker.objects.get(pk=otto.pk))}
+    assert panel.pk in {panel_id for panel_id, _ in claimable_panels(Tasker.objects.get(pk=otto.pk)).panels}
     assert claim(tara, now).panel_id != panel.pk, "who reported it never gets it again"
 
 
