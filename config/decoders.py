@@ -17,6 +17,7 @@ from contest.web import defense_uploads as stakes_uploads
 from contest.web.attack_uploads import MOST_UPLOAD_BYTES
 from defense_kit import archive, frames
 from labeling import outlines
+from labeling.pictures import addresses
 from picture_files import decoding, image_headers
 from policy.numbers import Policy
 from scoring.trials import submitted_files
@@ -107,6 +108,9 @@ BOUNDED: Mapping[str, DecodingLimits] = {
     ),
     "labeling/pages/plain_form.py:_json_rings": _FORM,
     "monitoring/gold_choice.py:canonical_outline": _FORM,
+    "labeling/pictures/addresses.py:pixels_hash_of": DecodingLimits(
+        addresses.TOKEN_CHARACTERS, addresses.TOKEN_BYTES, pieces=1, seconds=REQUEST_SECONDS
+    ),
     "accounts/passkeys.py:_read": DecodingLimits(MOST_CREDENTIAL, MOST_CREDENTIAL, MOST_CREDENTIAL, REQUEST_SECONDS),
     # What teams hand in.
     **dict.fromkeys(
@@ -145,6 +149,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
     "signed by this server: the signature is checked before anything is decoded": (
         "accounts/second_factor.py:_being_set_up",
         "accounts/session_store.py:_proven_user",
+        "accounts/session_store.py:_signed_values",
         "contest/releases/announcements.py:address_from_link",
         "contest/teams/registration.py:address_of_link",
     ),

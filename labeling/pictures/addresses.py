@@ -26,6 +26,9 @@ _PURPOSE = b"unanimous picture address v2\n"
 # A token is base64 of a nonce and the encrypted time (seconds) and pixels_sha256.
 _NONCE_BYTES = 16
 _TIME_BYTES = 8
+_TAG_BYTES = 16
+TOKEN_BYTES = _NONCE_BYTES + _TAG_BYTES + _TIME_BYTES + 32
+TOKEN_CHARACTERS = TOKEN_BYTES // 3 * 4
 
 
 def picture_url(image: Image, *, now: datetime) -> str:
@@ -43,6 +46,8 @@ def _address() -> str:
 
 def pixels_hash_of(token: str, *, now: datetime) -> str | None:
     """Return the pixels_sha256 an address stands for; None when it is forged or expired."""
+    if len(token) != TOKEN_CHARACTERS:
+        return None
     try:
         sealed = base64.b64decode(token, b"-_", validate=True)
     except (binascii.Error, ValueError):
