@@ -40,7 +40,7 @@ from adjudication.verifier.panels import read_panels
 from adjudication.verifier.picture_checks import check_attacks, check_origins
 from adjudication.verifier.pictures import PictureCheck, Processes, check_images, processes_for
 from adjudication.verifier.policies import check_zones, read_policies
-from adjudication.verifier.release import Release, earlier_releases, sizes_of
+from adjudication.verifier.release import Release, begin_table, earlier_releases, sizes_of
 from adjudication.verifier.release_reader import (
     Manifest,
     NotARelease,
@@ -101,8 +101,12 @@ def _check(
     tables[form.IMAGES] = read_table(folder, form.IMAGES, findings, revision=manifest.revision, memory=memory)
     looked = PictureCheck(folder, manifest, tables[form.IMAGES], processes) if pictures else None
     manifest.files.clear()  # the longest list of all is not needed again
+    beside = processes.tables if processes is not None else None
+    responses = begin_table(folder, form.RESPONSES, memory, beside, revision=manifest.revision)
     for number, name in enumerate(names, start=1):
-        if name not in tables:
+        if name == form.RESPONSES:
+            tables[name] = responses(findings)
+        elif name not in tables:
             tables[name] = read_table(folder, name, findings, revision=manifest.revision, memory=memory)
         findings.rows[name] = len(tables[name])
         progress("tables read", number, len(names))
@@ -111,7 +115,7 @@ def _check(
         findings.note(f"chain: {earlier.left_out} and those before it are not compared: they take too much memory")
     policies = read_policies(manifest, [each.manifest for each in earlier.releases], findings)
     release = Release(folder, manifest, tables, earlier, policies)
-    answers = begin_answers(release, processes.tables if processes is not None else None)
+    answers = begin_answers(release, beside)
     check_images(tables[form.IMAGES], manifest, findings)
     check_bounds(release, findings)
     _check_rows(release, answers, findings)

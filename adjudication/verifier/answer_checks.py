@@ -30,8 +30,8 @@ from policy.enums import OutlineGate
 # What is read here of a release: no more is handed to another process.
 _TABLES = (form.IMAGES, form.RESPONSES, form.PANELS, form.RULINGS, form.CASES)
 _STATEMENTS = ("complete", "unoccluded", "real")
-_ANSWER = ("response_id", "image_id", "panel", "submitted_at", "counted", "void_reason", "outline")
-_QUESTIONS = ("contains_bird", "contains_bicycle", "outline", *_STATEMENTS)
+_QUESTIONS = ("contains_bird", "contains_bicycle", *_STATEMENTS)
+_ANSWER = ("response_id", "image_id", "panel", "submitted_at", "counted", "void_reason", "outline", *_QUESTIONS)
 _RULING = ("image_id", "panel", "decided_at", "decided_by", "policy_version", "explanation")
 _WITH_ALL = (PanelState.FULL, PanelState.SETTLED)
 
@@ -70,17 +70,17 @@ def check_answers(release: Release) -> tuple[Findings, int]:
     ids, times = array("Q"), Times()
     gates = frozenset(each.policy.outline_gate for each in release.policies.named.values())
     for number, row in enumerate(responses):
-        response_id, image_id, panel, at, counts, void_reason, outline = row.cells(_ANSWER)
+        response_id, image_id, panel, at, counts, void_reason, outline, *answers = row.cells(_ANSWER)
         ids.append(int(response_id))
         times.append(at)
         if counts == "true":
             counted.add(number, row, derived.outline_sides(outline) if outline else None)
-            _check_questions(row, gates, findings)
+            _check_questions(row, answers, outline, gates, findings)
             if void_reason:
                 findings.add(form.RESPONSES, row, counts, "false for a voided answer", column="counted", rule="R6")
         place = panels.numbers.get(panel_key(image_id, int(panel)))
         if place is not None:
-            _check_times(row, panels, place, findings)
+            _check_times(row, at, counts == "true", panels, place, findings)
         elif form.PANELS in release.tables:
             findings.add(form.RESPONSES, row, panel, f"a panel of the picture in {form.PANELS}", column="panel")
     _check_panels(release, panels, findings)
@@ -95,13 +95,13 @@ def check_answers(release: Release) -> tuple[Findings, int]:
     return findings, files.tasker_rows
 
 
-def _check_times(row: Row, panels: _PanelTimes, number: int, findings: Findings) -> None:
+def _check_times(row: Row, at: str, counts: bool, panels: _PanelTimes, number: int, findings: Findings) -> None:
     """No answer comes before its panel was dealt, and no counted one after it was full (R7)."""
-    at, dealt_at, full_at = row["submitted_at"], panels.dealt_at[number], panels.full_at[number]
+    dealt_at, full_at = panels.dealt_at[number], panels.full_at[number]
     if is_before(at, dealt_at):
         words = f"not before {dealt_at}, when its panel was dealt"
         findings.add(form.RESPONSES, row, at, words, column="submitted_at")
-    if row["counted"] != "true":
+    if not counts:
         return
     panels.answers[number] = max(panels.answers[number], _WHEN_FULL if at == full_at else _BEFORE_FULL)
     if full_at and is_before(full_at, at):
@@ -109,10 +109,12 @@ def _check_times(row: Row, panels: _PanelTimes, number: int, findings: Findings)
         findings.add(form.RESPONSES, row, at, words, column="submitted_at")
 
 
-def _check_questions(row: Row, gates: frozenset[OutlineGate], findings: Findings) -> None:
+def _check_questions(
+    row: Row, answers: Sequence[str], outline: str, gates: frozenset[OutlineGate], findings: Findings
+) -> None:
     """Questions 3 and 4 are answered exactly where they were asked (R10, R12). What does not count is left out: of
     gold, another policy may have asked."""
-    bird, bicycle, outline, *statements = row.cells(_QUESTIONS)
+    bird, bicycle, *statements = answers
     expected = _outline_expected(bird, bicycle, gates)
     if len(expected) != 1:
         return  # no policy is known, or they differ

@@ -115,9 +115,9 @@ def outline_sides(outline: str) -> list[int]:
 
     Exact: a published coordinate has at most eleven digits, and a float keeps fifteen apart.
     """
-    numbers = list(map(float, outline.replace("[", "").replace("]", "").split(",")))
-    xs, ys = numbers[0::2], numbers[1::2]
-    return [round(side * HUNDREDTHS_PER_PIXEL) for side in (min(xs), min(ys), max(xs), max(ys))]
+    numbers = list(map(float, outline[3:-3].replace("]],[[", ",").replace("],[", ",").split(",")))
+    xs, ys = sorted(numbers[0::2]), sorted(numbers[1::2])
+    return [round(side * HUNDREDTHS_PER_PIXEL) for side in (xs[0], ys[0], xs[-1], ys[-1])]
 
 
 def _numbers(outline: str) -> list[tuple[list[float], list[float]]]:
@@ -173,10 +173,11 @@ def _coco_image(number: int, picture: ReleasedPicture) -> str:
 
 def _annotation(image: int, category: int, response: CountedResponse, box: Box) -> str:
     # Without the brackets around its corners, a ring is what COCO calls a polygon.
-    polygons = response.outline.replace("],[", ",")[1:-1]
+    outline = response.outline
+    polygons = outline.replace("],[", ",")[1:-1]
     return (
         f'{{"id": {response.response_id}, "image_id": {image}, "category_id": {category}, '
-        f'"segmentation": {polygons}, "area": {_area(response.outline)}, '
+        f'"segmentation": {polygons}, "area": {_area(outline)}, '
         f'"bbox": [{",".join(_sides(box))}], "iscrowd": 0, "tasker_id": "{response.tasker_id}"}}'
     )
 

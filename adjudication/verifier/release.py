@@ -3,9 +3,11 @@
 Pure: standard library only.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from copy import copy
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from sys import intern
 
@@ -13,8 +15,15 @@ from adjudication.schema import release_format as form
 from adjudication.schema.release_tables import DECLARED, tables_of
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.policies import Policies
-from adjudication.verifier.release_reader import Manifest, NotARelease, read_neighbour, stream_table
-from adjudication.verifier.rows import Row, RowIndex
+from adjudication.verifier.release_reader import (
+    Manifest,
+    NotARelease,
+    read_neighbour,
+    read_table,
+    refusing_too_many,
+    stream_table,
+)
+from adjudication.verifier.rows import Row, RowIndex, RowMemory, Table
 from adjudication.verifier.untrusted_files import file_size
 
 Tables = Mapping[str, Sequence[Row]]
@@ -200,6 +209,31 @@ class Release:
     def find(self, file: str, column: str, cell: str) -> Row | None:
         """Return the row of a table with this cell in `column`, here or in a week before."""
         return self.by(file, column).get(cell) or self.earlier_by(file, column).get(cell)
+
+
+def begin_table(
+    folder: Path, name: str, memory: RowMemory, processes: Executor | None, *, revision: int
+) -> Callable[[Findings], Table]:
+    """Begin to read a table as `read_table` does, in another process where there is one. Returns what waits for the
+    table and adds to findings."""
+    read: Callable[[], tuple[Table, Findings, int]] = partial(_read_apart, folder, name, revision, memory)
+    if processes is not None:
+        read = processes.submit(read).result
+
+    def finish(findings: Findings) -> Table:
+        table, found, bytes_taken = read()
+        findings.extend(found)
+        with refusing_too_many(folder, name):
+            memory.take_bytes(bytes_taken)
+        return table
+
+    return finish
+
+
+def _read_apart(folder: Path, name: str, revision: int, memory: RowMemory) -> tuple[Table, Findings, int]:
+    findings, own = Findings(), copy(memory)
+    table = read_table(folder, name, findings, revision=revision, memory=own)
+    return table, findings, memory.left - own.left
 
 
 def sizes_of(images: Iterable[Row]) -> dict[str, tuple[int, int]]:

@@ -9,6 +9,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
@@ -226,7 +227,7 @@ def read_table(
     memory, table = memory or RowMemory(), Table(folder, name, release_tables.tables_of(revision)[name])
     before = tuple[Any, ...]()
     unordered: list[int] = []
-    try:
+    with refusing_too_many(folder, name):
         for place, size, row in _formed_rows(folder, name, findings, revision):
             memory.take(name, row)
             this = release_tables.order_of(name, row)
@@ -234,12 +235,19 @@ def read_table(
                 unordered.append(len(table))
             before = this
             table.append(place, size, row.line)
-    except TooManyRows as error:
-        raise NotARelease(f"{folder}: {name}: {error}") from error
     for number in unordered:
         words = f"after {release_tables.row_name(name, table[number - 1])}"
         findings.add(name, table[number], words, "ascending, each once")
     return table
+
+
+@contextmanager
+def refusing_too_many(folder: Path, name: str) -> Iterator[None]:
+    """Say NotARelease where the rows of a table take more memory than there is."""
+    try:
+        yield
+    except TooManyRows as error:
+        raise NotARelease(f"{folder}: {name}: {error}") from error
 
 
 def stream_table(folder: Path, name: str, findings: Findings, *, revision: int = form.REVISION) -> Iterator[Row]:

@@ -239,6 +239,10 @@ class RowMemory:
     def take(self, table: str, row: Row) -> None:
         """Take what a row needs, with what is derived from it; raises TooManyRows where there is no more."""
         kept = _KEPT_BYTES.get(table)
-        self.left -= getsizeof(row) + _DERIVED_FROM.get(table, _DERIVED_BYTES) if kept is None else kept
+        self.take_bytes(getsizeof(row) + _DERIVED_FROM.get(table, _DERIVED_BYTES) if kept is None else kept)
+
+    def take_bytes(self, number: int) -> None:
+        """Take so many bytes; raises TooManyRows where there are no more."""
+        self.left -= number
         if self.left < 0:
             raise TooManyRows(f"its rows take more than {self._most >> 20:,} MiB of memory")

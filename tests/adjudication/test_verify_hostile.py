@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,6 +24,7 @@ from adjudication.verifier import findings as findings_of
 from adjudication.verifier import pictures, untrusted_files
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.pictures import ListedPicture
+from adjudication.verifier.release import begin_table
 from adjudication.verifier.release_reader import NotARelease, read_table
 from adjudication.verifier.rows import RowMemory
 from adjudication.verifier.terminal import LONGEST_LINE, encodable, printable, show
@@ -280,6 +282,30 @@ def test_rows_that_take_more_memory_than_is_allowed_are_no_release(forger: Forge
     assert read_table(forger.folder, form.RESPONSES, Findings())
     with pytest.raises(NotARelease, match=r"responses.csv: its rows take more than 0 MiB of memory"):
         read_table(forger.folder, form.RESPONSES, Findings(), memory=RowMemory(2_000))
+
+
+def test_a_table_that_is_read_beside_takes_the_same_memory(forger: Forger) -> None:
+    alone, beside = RowMemory(), RowMemory()
+    read_table(forger.folder, form.RESPONSES, Findings(), memory=alone)
+    with ProcessPoolExecutor(1) as processes:
+        read = begin_table(forger.folder, form.RESPONSES, beside, processes, revision=form.REVISION)
+        assert len(read(Findings())) > 0 and beside.left == alone.left
+        for little in (RowMemory(2_000), beside):
+            read = begin_table(forger.folder, form.RESPONSES, little, processes, revision=form.REVISION)
+            beside.left = 0  # others took it meanwhile
+            with pytest.raises(NotARelease, match=r"responses.csv: its rows take more than \d+ MiB of memory"):
+                read(Findings())
+
+
+def test_several_processes_find_what_one_finds(forger: Forger, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = forger.folder / form.RESPONSES
+    heading, first, second, *lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([heading, second, first, "1,2\n", *lines[:-1], lines[-1].replace(",", ",x", 1)]))
+    forger.rehash()
+    alone = verify(forger.folder)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
+    monkeypatch.setattr(pictures, "_FEW", 2)
+    assert len(alone.differences) > 3 and verify(forger.folder) == alone
 
 
 @pytest.mark.parametrize("row", ["1,2\n", "\n"], ids=["ragged", "empty"])
