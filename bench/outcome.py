@@ -142,9 +142,9 @@ def record(folder: Path, report: Report) -> int:
 
 def record_sections(folder: Path, sections: Sequence[Section]) -> int:
     """Put sections that were measured alone in the place of those of their titles; return the exit status."""
-    before = Report.read(folder)
-    others = [each for each in before.sections if each.title not in {section.title for section in sections}]
-    return record(folder, Report(before.machine, [*others, *sections]))
+    before, measured = Report.read(folder), {section.title: section for section in sections}
+    kept = [measured.pop(each.title, each) for each in before.sections]
+    return record(folder, Report(before.machine, [*kept, *measured.values()]))
 
 
 def percentiles(values: Sequence[float]) -> tuple[float, float, float]:
