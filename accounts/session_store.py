@@ -17,7 +17,6 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.contrib.sessions.backends.db import SessionStore as DatabaseSessionStore
 from django.core import signing
 from django.core.exceptions import ValidationError
-from django.core.signing import JSONSerializer
 from django.db.models import CharField, DateTimeField, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
@@ -96,9 +95,9 @@ _current_session = PreparedLookup("current_session", _compose_current_session)
 
 
 @lru_cache(maxsize=2048)
-def _signed_values(session_data: str, salt: str, *_secrets: str) -> dict[str, Any]:
-    """Return the values of a session with a right signature, which holds for these secrets. They are not to change."""
-    values: dict[str, Any] = signing.loads(session_data, salt=salt, serializer=JSONSerializer)
+def _signed_values(session_data: str, salt: str, serializer: Any, *_secrets: str) -> dict[str, Any]:
+    """Return the values of a session whose signature is right with these secrets. Callers must not change them."""
+    values: dict[str, Any] = signing.loads(session_data, salt=salt, serializer=serializer)
     return values
 
 
@@ -126,11 +125,11 @@ class SessionStore(DatabaseSessionStore):
 
     def decode(self, session_data: Any) -> dict[str, Any]:
         """Return the session's values. That a signature is right is remembered: each request brings the same one."""
+        secrets = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
         try:
-            values = _signed_values(session_data, self.key_salt, settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
-        except (signing.BadSignature, ValueError):
+            return deepcopy(_signed_values(session_data, self.key_salt, self.serializer, *secrets))
+        except Exception:  # whatever it is, an empty session comes of it
             return super().decode(session_data)
-        return deepcopy(values)
 
     def create_model_instance(self, data: dict[str, Any]) -> UserSession:
         """Write the user's id beside the session's data."""

@@ -61,11 +61,11 @@ def _counts(token: ApiToken, *, now: datetime) -> bool:
     return present is not None
 
 
-def _nothing(_: HttpRequest) -> HttpResponse:
+def _unused_view(_: HttpRequest) -> HttpResponse:
     return HttpResponse()
 
 
-_CSRF_CHECK = authentication.CSRFCheck(_nothing)
+_CSRF_CHECK = authentication.CSRFCheck(_unused_view)
 
 
 class SessionAuthentication(authentication.SessionAuthentication):
@@ -73,7 +73,7 @@ class SessionAuthentication(authentication.SessionAuthentication):
 
     def enforce_csrf(self, request: Request) -> None:
         """As the framework does, with one check for all requests; the site's middleware has read the cookie."""
-        if reason := _CSRF_CHECK.process_view(request, _nothing, (), {}):
+        if reason := _CSRF_CHECK.process_view(request, _unused_view, (), {}):
             raise exceptions.PermissionDenied(f"CSRF Failed: {reason}")
 
     def authenticate_header(self, request: Request) -> str:

@@ -101,9 +101,10 @@ def _check(
     tables[form.IMAGES] = read_table(folder, form.IMAGES, findings, revision=manifest.revision, memory=memory)
     looked = PictureCheck(folder, manifest, tables[form.IMAGES], processes) if pictures else None
     manifest.files.clear()  # the longest list of all is not needed again
-    beside = processes.tables if processes is not None else None
-    responses = begin_table(folder, form.RESPONSES, memory, beside, revision=manifest.revision)
-    for number, name in enumerate(names, start=1):
+    table_process = processes.tables if processes is not None else None
+    responses = begin_table(folder, form.RESPONSES, memory, table_process, revision=manifest.revision)
+    # What the other process reads comes last.
+    for number, name in enumerate(sorted(names, key=form.RESPONSES.__eq__), start=1):
         if name == form.RESPONSES:
             tables[name] = responses(findings)
         elif name not in tables:
@@ -115,7 +116,7 @@ def _check(
         findings.note(f"chain: {earlier.left_out} and those before it are not compared: they take too much memory")
     policies = read_policies(manifest, [each.manifest for each in earlier.releases], findings)
     release = Release(folder, manifest, tables, earlier, policies)
-    answers = begin_answers(release, beside)
+    answers = begin_answers(release, table_process)
     check_images(tables[form.IMAGES], manifest, findings)
     check_bounds(release, findings)
     _check_rows(release, answers, findings)

@@ -105,11 +105,15 @@ class Report:
 
     def failures(self, before: "Report") -> list[str]:
         """Return which goals are missed, and which ratios are much worse than in an earlier report."""
-        earlier = {(section.title, each.what): each.measured for section in before.sections for each in section.figures}
+        earlier = {
+            (section.title, each.what, each.floor): each.measured
+            for section in before.sections
+            for each in section.figures
+        }
         found = []
         for section in self.sections:
             for each in section.figures:
-                was = earlier.get((section.title, each.what))
+                was = earlier.get((section.title, each.what, each.floor))
                 if not each.met:
                     found.append(f"{section.title}: {each.what} is {each.row()[2]}, not {each.row()[3]}")
                 elif was is not None and each.is_worse_than(was):

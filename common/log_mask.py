@@ -41,7 +41,8 @@ _PAIR = re.compile(
 )
 _SCHEME = re.compile(r"\b(token|bearer|basic|digest)\s+[\w.~+/=-]{16,}", re.ASCII | re.IGNORECASE)
 _CREDENTIALS = re.compile(r"(://[^\s/:@\"'\\]*:)[^\s/@\"'\\]+@")
-# What `secrets.token_urlsafe(32)`, `signing.dumps` and Fernet make, and what a link for a new password ends with.
+# What `secrets.token_urlsafe(32)` and `signing.dumps` make and addresses of pictures hold, and what a link for a new
+# password ends with.
 _RANDOM = re.compile(
     r"(?<![\w-])(?=[\w-]*[A-Z])(?=[\w-]*\d)[\w-]{43,}=*|(?<![\w-])[0-9a-z]{6,7}-[0-9a-f]{32}(?![\w-])", re.ASCII
 )

@@ -271,7 +271,7 @@ LOG_FORMAT = env.choice("LOG_FORMAT", "json", ("json", "console"))
 LOGGING_CONFIG = None
 # Naming the user in each line would cost every picture and every sign of life a query.
 DJANGO_STRUCTLOG_USER_ID_FIELD = ""
-# Of a stream, the end alone.
+# Log only the end of a stream.
 DJANGO_STRUCTLOG_STATUS_START_LOG_LEVEL = logging.DEBUG
 LOGGING = configure_logs(LOG_FORMAT)
 

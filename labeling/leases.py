@@ -43,7 +43,8 @@ def assignment_next(
 
     One they already hold and do not name in `holding` comes first, so that a second browser or a reloaded page gets
     the same picture. Naming the pictures at hand is how a page loads the next ones ahead. Conflict
-    (`enough_held`) when `policy.pictures_held` are at hand already.
+    (`enough_held`) when `policy.pictures_held` are at hand already. One statement reads what they hold and what
+    they can be given; what is held is read again only where some of it is not in `holding`.
     """
     for _again in range(CLAIM_TRIES):
         try:

@@ -59,11 +59,11 @@ def open_assignments(tasker: Tasker) -> list[Assignment]:
     return _open_assignments(tasker=tasker.pk)
 
 
-# What is read of a lease and of what goes with it; each further column of a row costs a microsecond a label.
+# The columns that labeling reads of a lease and of what goes with it: each further one costs a microsecond a label.
 _LEASE = tuple(field.name for field in Assignment._meta.concrete_fields)
 _PICTURE = ("id", "pixels_sha256", "width", "height")
 _PANEL = ("size", "answered", "leased", "missing", "state", "dealt_at", "waiting_since", "full_at")
-_KNOWN = ("panel", "accepts_bird", "accepts_bicycle", "outline", "min_iou_percent", "complete", "unoccluded", "real")
+_KNOWN = ("accepts_bird", "accepts_bicycle", "outline", "min_iou_percent", "complete", "unoccluded", "real")
 _TASKER = Parameter("tasker", models.BigIntegerField())
 _PERSON = Parameter("person", models.BigIntegerField())
 _open_assignments = PreparedLookup(

@@ -214,9 +214,11 @@ class Release:
 def begin_table(
     folder: Path, name: str, memory: RowMemory, processes: Executor | None, *, revision: int
 ) -> Callable[[Findings], Table]:
-    """Begin to read a table as `read_table` does, in another process where there is one. Returns what waits for the
-    table and adds to findings."""
-    read: Callable[[], tuple[Table, Findings, int]] = partial(_read_apart, folder, name, revision, memory)
+    """Begin to read a table as `read_table` does, in another process where there is one.
+
+    Returns a function that waits for the table and adds its findings.
+    """
+    read: Callable[[], tuple[Table, Findings, int]] = partial(_read_in_process, folder, name, revision, copy(memory))
     if processes is not None:
         read = processes.submit(read).result
 
@@ -230,10 +232,10 @@ def begin_table(
     return finish
 
 
-def _read_apart(folder: Path, name: str, revision: int, memory: RowMemory) -> tuple[Table, Findings, int]:
-    findings, own = Findings(), copy(memory)
-    table = read_table(folder, name, findings, revision=revision, memory=own)
-    return table, findings, memory.left - own.left
+def _read_in_process(folder: Path, name: str, revision: int, memory: RowMemory) -> tuple[Table, Findings, int]:
+    findings, left = Findings(), memory.left
+    table = read_table(folder, name, findings, revision=revision, memory=memory)
+    return table, findings, left - memory.left
 
 
 def sizes_of(images: Iterable[Row]) -> dict[str, tuple[int, int]]:

@@ -50,7 +50,7 @@ def open_regular(folder: Path, name: str, most: int = MOST_FILE_BYTES) -> Binary
     # As texts: objects for paths take as long as all the rest, and a release has a hundred thousand pictures.
     *parents, last = name.split("/")
     if not {"", ".", ".."}.isdisjoint((*parents, last)):
-        raise UnreadableFile("a path that leads elsewhere")
+        raise UnreadableFile("no plain path")
     path = str(folder)
     try:
         for parent in parents:

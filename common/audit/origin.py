@@ -26,14 +26,17 @@ _PLACE_DIGITS = 12
 
 @dataclass(frozen=True, slots=True)
 class RequestOrigin:
-    """From where: words such as `page`, `command add_user` or `sweep rulings`, and of a request the place's digest."""
+    """From where: words such as `page`, `command add_user` or `sweep rulings`, and of a request the client's address.
+
+    Only the digest of the address is recorded.
+    """
 
     words: str
     address: str = field(default="", repr=False)
 
     @property
     def place(self) -> str:
-        """Return the digest of the address; worked out where something is recorded, which few requests do."""
+        """The digest of the address. Few requests record something, so it is worked out when it is asked for."""
         return place_of(self.address) if self.address else ""
 
 

@@ -8,8 +8,8 @@ is an ordinary `create`; `PreparedTogether` is an insert with the updates that g
 """
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from itertools import count
+from operator import attrgetter, methodcaller
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -30,12 +30,11 @@ def _connection() -> Any:
     return connections[DEFAULT_DB_ALIAS]
 
 
-# What the fields of a kind store as it is. `Field.get_db_prep_value` comes to the same in several calls.
+# The Python type that fields of a kind store unchanged: for these, `Field.get_db_prep_value` only takes time.
 _STORED_AS_IT_IS: dict[str, type] = {
     **dict.fromkeys(("BigIntegerField", "IntegerField", "PositiveIntegerField", "PositiveSmallIntegerField"), int),
     **dict.fromkeys(("CharField", "TextField"), str),
     "BooleanField": bool,
-    "DateTimeField": datetime,
 }
 
 
@@ -73,41 +72,38 @@ class PreparedStatement:
 
     def rows(self, **given: Any) -> list[Values]:
         """Return the rows for these values."""
-        with self._executed(given) as cursor:
-            rows: list[Values] = cursor.fetchall()
-            return rows
+        rows: list[Values] = self._execute(given, methodcaller("fetchall"))
+        return rows
 
     def changed(self, **given: Any) -> int:
         """Return how many rows were changed."""
-        with self._executed(given) as cursor:
-            return int(cursor.rowcount)
+        return int(self._execute(given, attrgetter("rowcount")))
 
-    def _executed(self, given: dict[str, Any]) -> Any:
-        """Return a cursor with what comes of these values."""
+    def _execute(self, given: dict[str, Any], read: Callable[[Any], Any]) -> Any:
+        """Execute with these values and return what `read` takes from the cursor."""
         connection = _connection()
         if connection.vendor != "postgresql":
             values = (
                 each.stored(given, connection) if isinstance(each, Parameter) else each for each in self.parameters
             )
-            cursor = connection.cursor()
-            cursor.execute(self.sql, list(values))
-            return cursor
+            with connection.cursor() as cursor:
+                cursor.execute(self.sql, list(values))
+                return read(cursor)
         stored = [each.stored(given, connection) for each in self._given]
         if connection.queries_logged or connection.execute_wrappers:
-            cursor = connection.cursor()
-            self._plan(connection)
-            cursor.execute(self._call, stored)
-            return cursor
+            with connection.cursor() as cursor:
+                self._plan(connection)
+                cursor.execute(self._call, stored)
+                return read(cursor)
         # As `cursor()` and `execute` do where nobody watches; their layers take a third of a short statement's time.
         connection.validate_thread_sharing()
         connection.validate_no_broken_transaction()
         connection.close_if_health_check_failed()
         connection.ensure_connection()
-        with connection.wrap_database_errors:
+        with connection.wrap_database_errors, connection.create_cursor() as cursor:
             self._plan(connection)
-            cursor = connection.create_cursor()
             cursor.execute(self._call, stored)
-        return cursor
+            return read(cursor)
 
     def _plan(self, connection: Any) -> None:
         planned = _planned.setdefault(connection.connection, set())
@@ -195,6 +191,7 @@ class PreparedInsert(Generic[Row]):
 
     def __init__(self, name: str, model: type[Row], **looked_up: Expression) -> None:
         self._name, self._model, self._looked_up = name, model, looked_up
+        self._names = {each for field in model._meta.concrete_fields for each in (field.name, field.attname)}
         self._statement: PreparedStatement | None = None
         self.returned = ("id", *looked_up)
 
@@ -221,7 +218,10 @@ class PreparedInsert(Generic[Row]):
         return PreparedStatement(self._name, sql, parameters)
 
     def unsaved(self, values: dict[str, Any]) -> Row:
-        """Return the row with its defaults, before it is added. Given by position, it takes half as long to make."""
+        """Return the row with its defaults, before it is added; raises TypeError for a name that is no field's.
+
+        By position, a row takes half as long to make.
+        """
         columns: list[Any] = []
         related: list[tuple[Any, Any]] = []
         for field in self._model._meta.concrete_fields:
@@ -233,6 +233,8 @@ class PreparedInsert(Generic[Row]):
                 related.append((field, other))
             else:
                 columns.append(field.get_default())
+        if unknown := values.keys() - self._names:
+            raise TypeError(f"{self._model.__name__} has no {', '.join(sorted(unknown))}")
         row = self._model(*columns)
         for relation, other in related:
             relation.set_cached_value(row, other)

@@ -34,7 +34,7 @@ _RENDERED_AS = {
 
 @dataclass(frozen=True, slots=True)
 class DirectAnswer:
-    """What comes of a call: the body's value, None for no body."""
+    """The answer to a call; `data` is the body's value, None for no body."""
 
     data: Any
     status: int = 200

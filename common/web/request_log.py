@@ -8,8 +8,8 @@ from structlog.contextvars import bind_contextvars
 
 
 class RequestLog(RequestMiddleware):
-    """One line when a request is answered. Nothing is prepared for a line at its beginning, which nobody sees."""
+    """Writes one line when a request is answered, and none when it begins."""
 
     def prepare(self, request: HttpRequest) -> None:
-        """Give the request an ID, which all lines written meanwhile have. One that a client sends is not taken over."""
+        """Give the request an ID, which all its lines have. An ID that a client sends is not used."""
         bind_contextvars(request_id=str(uuid4()))

@@ -28,7 +28,13 @@ from adjudication.verifier.release import begin_table
 from adjudication.verifier.release_reader import NotARelease, read_table
 from adjudication.verifier.rows import RowMemory
 from adjudication.verifier.terminal import LONGEST_LINE, encodable, printable, show
-from adjudication.verifier.untrusted_files import MOST_FILE_BYTES, MOST_LINE_BYTES, names_in
+from adjudication.verifier.untrusted_files import (
+    MOST_FILE_BYTES,
+    MOST_LINE_BYTES,
+    UnreadableFile,
+    names_in,
+    read_bytes,
+)
 from adjudication.verify import DIFFERENT, NO_RELEASE, main, verify
 from tests.adjudication.test_verify import ROOT, Forger
 
@@ -290,11 +296,55 @@ def test_a_table_that_is_read_beside_takes_the_same_memory(forger: Forger) -> No
     with ProcessPoolExecutor(1) as processes:
         read = begin_table(forger.folder, form.RESPONSES, beside, processes, revision=form.REVISION)
         assert len(read(Findings())) > 0 and beside.left == alone.left
-        for little in (RowMemory(2_000), beside):
+        for at_first, later, reason in ((2_000, 2_000, "never enough"), (1 << 20, 0, "others took it meanwhile")):
+            little = RowMemory(at_first)
             read = begin_table(forger.folder, form.RESPONSES, little, processes, revision=form.REVISION)
-            beside.left = 0  # others took it meanwhile
+            little.left = later
             with pytest.raises(NotARelease, match=r"responses.csv: its rows take more than \d+ MiB of memory"):
                 read(Findings())
+            assert (little.left == later) == (at_first == later), reason
+
+
+PLAIN = ("images/x", "x")
+NOT_PLAIN = (
+    "",
+    "/x",
+    "..",
+    "../x",
+    "images/../x",
+    "images//x",
+    "./x",
+    "images/./x",
+    "images/",
+    "x\0",
+    "link/x",
+    "none/x",
+)
+
+
+def test_only_plain_names_of_files_are_opened(tmp_path: Path) -> None:
+    (tmp_path / "images").mkdir()
+    (tmp_path / "link").symlink_to("images")
+    for name in PLAIN:
+        (tmp_path / name).write_bytes(b"it")
+    assert [read_bytes(tmp_path, name) for name in PLAIN] == [b"it", b"it"]
+    for name in NOT_PLAIN:
+        with pytest.raises(UnreadableFile):
+            read_bytes(tmp_path, name)
+
+
+@pytest.mark.parametrize(("stated", "holds"), [(3, 3), (3, 10), (0, 10), (3, 11), (10, 11)])
+def test_a_file_that_grows_while_it_is_read_is_read_to_its_end_or_to_the_most(
+    stated: int, holds: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x").write_bytes(b"x" * holds)
+    fstat = os.fstat
+    monkeypatch.setattr(os, "fstat", lambda file: os.stat_result((*fstat(file)[:6], stated, 0, 0, 0)))
+    if holds <= 10:
+        assert read_bytes(tmp_path, "x", most=10) == b"x" * holds
+    else:
+        with pytest.raises(UnreadableFile, match="more than 10 bytes"):
+            read_bytes(tmp_path, "x", most=10)
 
 
 def test_several_processes_find_what_one_finds(forger: Forger, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,6 +156,7 @@ def test_a_section_measured_alone_takes_the_place_of_its_former_self(tmp_path: P
     assert record_sections(tmp_path, [Section("Page", "second", [], [Figure.at_most("page", 1, 1)])]) == 0
     text = (tmp_path / "results.md").read_text()
     assert (text.count("## Page"), text.count("## Other"), "first" in text) == (1, 1, False)
+    assert text.index("## Page") < text.index("## Other")
     assert "| Page | page |  | 1 | at most 1 | yes |" in text and "| cores | 2 |" in text
 
 

@@ -115,6 +115,7 @@ def test_a_request_says_from_where_while_it_lasts(headers: dict[str, str], words
     request = RequestFactory().get("/", REMOTE_ADDR=ADDRESS, **headers)  # type: ignore[arg-type]
     found: Any = OriginMiddleware(lambda _: origin())(request)  # type: ignore[arg-type, return-value]
     assert (found.words, found.place) == (words, place_of(ADDRESS))
+    assert ADDRESS not in repr(found)
     assert (origin().words, origin().place) == ("shell", "")
 
 
@@ -366,6 +367,8 @@ def test_a_row_is_added_with_its_defaults_and_key() -> None:
     assert Panel.objects.count() == 2, "what is saved again is the row that was added"
     with pytest.raises(IntegrityError), transaction.atomic():
         add_panel({"image": images[0], **given})
+    with pytest.raises(TypeError, match="Panel has no sice"):
+        add_panel({"image": factories.image(), "sice": 5, **given})
 
 
 add_next_panel = PreparedInsert(

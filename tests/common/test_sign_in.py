@@ -200,6 +200,16 @@ def test_a_form_from_elsewhere_is_refused_with_what_to_do(tara: Tasker) -> None:
     assert (answer.status_code, b"reload the page, and send again" in answer.content) == (403, True)
 
 
+def test_what_one_request_changes_in_a_session_is_no_other_requests(settings: Any) -> None:
+    """The values of a session's text are remembered."""
+    text = SessionStore().encode({"list": [1]})
+    SessionStore().decode(text)["list"].append(2)
+    assert SessionStore().decode(text) == {"list": [1]}
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another key", []
+    assert SessionStore().decode(text) == {}, "what is remembered ends with its key"
+    assert SessionStore().decode("no session") == {}
+
+
 # What is over is cleared away, and nothing else.
 
 
