@@ -86,8 +86,9 @@ def held(request: pytest.FixtureRequest, tara: Tasker, now: datetime) -> Assignm
 @pytest.mark.both("own SQL draws the gold picture")
 def test_gold_takes_the_place_of_an_ordinary_picture_once_per_tasker(tara: Tasker, now: datetime) -> None:
     waiting, gold = factories.panel(), factories.gold()
+    other = factories.gold(factories.panel(factories.image(width=320, height=320)))
     held = claim(tara, now)
-    assert (held.image, held.known, kept(gold, "uses")) == (gold.image, gold, 1)
+    assert (held.image, held.known, kept(gold, "uses"), kept(other, "uses")) == (gold.image, gold, 1, 0)
     assert kept(waiting, "leased") == 0, "no place of the picture that was passed over is held"
     submit(held, now)
     assert claim(tara, now).known is None

@@ -170,8 +170,8 @@ def test_a_panel_whose_last_place_was_taken_since_it_was_offered(
 ) -> None:
     panel = factories.panel()
     Panel.objects.update(answered=1, missing=2, leased=2)
-    offered = selectors.Claimable(iter([(panel.pk, panel.image)]), {})
-    monkeypatch.setattr(selectors, "claimable_panels", lambda *_, **__: offered)
+    offered = [(panel.pk, panel.image)]
+    monkeypatch.setattr(selectors, "claimable_panels", lambda *_, **__: selectors.Claimable(iter(offered), {}))
     assert (gets_nothing(tara, now), Assignment.objects.count()) == (True, 0)
 
 
