@@ -1,4 +1,4 @@
-"""A case that takes much CPU time twice in a row fails; one that did once, or shares what is dear, passes."""
+"""A case that takes much CPU time each time it is run fails; one that did once, or shares what is dear, passes."""
 
 from typing import Any
 

@@ -261,6 +261,7 @@ def test_an_own_account_takes_nothing_back_that_failed_with_others(tara: Tasker)
     assert (guess("the last"), guess("one more")) == (200, 429)
 
 
+@pytest.mark.slow("thirty names are tried at both doors")
 def test_an_office_that_mistypes_its_names_waits_a_minute_and_a_sprayer_an_hour(tara: Tasker) -> None:
     for beginning in range(0, MOST_NAMES, MOST_NAMES_A_MINUTE):
         for number in range(beginning, beginning + MOST_NAMES_A_MINUTE):
