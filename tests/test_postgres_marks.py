@@ -97,7 +97,7 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
     "contest/record/rebuild/services.py": ("contest/record/test_rebuild.py", "test_everything_is_as_it_was"),
     "contest/releases/derived_files.py": (
         "contest/releases/test_table_files.py",
-        "test_postgresql_writes_tasker_data_as_python_does",
+        "test_postgresql_writes_the_derived_files_as_python_does",
     ),
     "contest/releases/table_files.py": (
         "contest/releases/test_table_files.py",

@@ -243,7 +243,7 @@ def read_table(
 
 @contextmanager
 def refusing_too_many(folder: Path, name: str) -> Iterator[None]:
-    """Say NotARelease where the rows of a table take more memory than there is."""
+    """Raise NotARelease where the rows of a table take more memory than there is."""
     try:
         yield
     except TooManyRows as error:

@@ -14,7 +14,7 @@ from adjudication.schema import release_format as form
 from contest.releases import tables
 from contest.releases.archive import Archive, PackedFile, deflate, stored_file
 from contest.releases.contest_tables import write_contest_tables
-from contest.releases.derived_files import write_annotations, write_tasker_data
+from contest.releases.derived_files import write_derived_files
 from contest.releases.files import Progress, ReleaseFolder, sync_folder
 from contest.releases.manifest import manifest_text
 from contest.releases.snapshot import Snapshot
@@ -103,23 +103,30 @@ def write_week(workplace: Path, week: Week, view: Snapshot, packer: Executor, pr
     (path / form.PICTURES).mkdir(parents=True)
     folder = ReleaseFolder(path, progress)
     counts: dict[str, int] = {}
-    # The manifest lists the counts in this order: another one would change its bytes.
-    for rows in view.read(
-        lambda: tables.write_pictures_and_responses(folder, week),
+    # The one that takes longest comes first: the others are written meanwhile.
+    derived, responses, outcomes, contest, pictures = view.read(
+        lambda: write_derived_files(folder, week),
+        lambda: tables.write_responses(folder, week),
         lambda: tables.write_outcomes(folder, week),
-        lambda: write_tasker_data(folder, week),
-        lambda: write_annotations(folder, week),
         lambda: write_contest_tables(folder, week),
-    ):
+        lambda: _write_pictures(folder, workplace, week),
+    )
+    # The manifest lists the counts in this order: another one would change its bytes.
+    for rows in (pictures, responses, outcomes, derived, contest):
         counts |= {name.partition(".")[0]: number for name, number in rows.items()}
-    with (workplace / "wanted").open("w", encoding="ascii") as wanted:
-        wanted.writelines(f"{sha256}\n" for sha256 in tables.pixel_hashes_of(week))
     packed = {
         name: packer.submit(deflate, path / name, workplace / f"{name}.packed")
         for name in folder.hashes
         if name != form.PARQUET  # which is packed inside
     }
     return ReleaseContent(path, folder.hashes, packed, counts, workplace / "pictures")
+
+
+def _write_pictures(folder: ReleaseFolder, workplace: Path, week: Week) -> dict[str, int]:
+    """Write the table of pictures, and the list of those that `copy_pictures` copies."""
+    with (workplace / "wanted").open("w", encoding="ascii") as wanted:
+        wanted.writelines(f"{sha256}\n" for sha256 in tables.pixel_hashes_of(week))
+    return tables.write_pictures(folder, week)
 
 
 def copy_pictures(workplace: Path, content: ReleaseContent, progress: Progress) -> None:

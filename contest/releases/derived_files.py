@@ -1,21 +1,25 @@
 """Writes the derived files of a release, `annotations.coco.json` and `tasker_data.csv` (R39).
 
-All functions run inside `contest.releases.snapshot.snapshot`. On PostgreSQL the database writes the lines of
-`tasker_data.csv` itself, as in `table_files`; a test compares both byte by byte.
+All functions run inside `contest.releases.snapshot.snapshot`. On PostgreSQL the database writes the lines of both
+files itself, as in `table_files`, out of one pass over the responses; a test compares them byte by byte with those of
+`adjudication.verifier.derived`.
 """
 
 from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
+from typing import BinaryIO, TextIO
 
 from django.db import connection
-from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, QuerySet
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.schema import release_format as form
 from adjudication.selectors import rulings_in_force
 from adjudication.verifier.derived import (
+    AREA_UNITS,
+    CATEGORIES,
     COCO_TAIL,
     LONG_ID_DIGITS,
     TASKER_DATA_HEADINGS,
@@ -28,7 +32,7 @@ from adjudication.verifier.derived import (
     tasker_data_row,
 )
 from contest.core.week_pictures import images_of_week
-from contest.releases.files import ReleaseFolder
+from contest.releases.files import Lines, ReleaseFolder
 from contest.releases.table_files import Row, by_bytes, query_text, stream
 from contest.releases.tables import published_responses
 from labeling.enums import Label
@@ -40,36 +44,40 @@ _PICTURE = ("public_id", "pixels_sha256", "width", "height")
 _VALID = rulings_in_force().filter(verdict=Verdict.VALID)
 
 
-def write_tasker_data(folder: ReleaseFolder, week: Week) -> dict[str, int]:
-    """Write `tasker_data.csv`. Returns table -> number of rows, for the manifest."""
-    write = _copy_tasker_data if connection.vendor == "postgresql" else _write_tasker_data
+def write_derived_files(folder: ReleaseFolder, week: Week) -> dict[str, int]:
+    """Write both files. Returns table -> number of rows, for the manifest, which counts no annotations."""
+    write = _copy_derived_files if connection.vendor == "postgresql" else _write_derived_files
     return {form.TASKER_DATA: write(folder, week)}
 
 
-def _write_tasker_data(folder: ReleaseFolder, week: Week) -> int:
-    rows = (tasker_data_row(*each) for each in _with_responses(_pictures(week), _counted_responses(week)))
-    return folder.table(form.TASKER_DATA, TASKER_DATA_HEADINGS, filter(None, rows))
-
-
-def write_annotations(folder: ReleaseFolder, week: Week) -> dict[str, int]:
-    """Write `annotations.coco.json`, of which the manifest counts nothing."""
-    valid = _pictures(week).filter(Exists(_VALID.filter(image=OuterRef("pk"))))
-    outlined = _counted_responses(week).filter(Exists(_VALID.filter(image=OuterRef("image")))).exclude(outline="")
-    listed = (ReleasedPicture(*row) for row in stream(valid.values_list(*_PICTURE)))
-    annotations = Annotations()
+def _write_derived_files(folder: ReleaseFolder, week: Week) -> int:
     with folder.text(form.COCO) as coco:
-        coco.writelines(coco_head(week.name, form.RULE_BOOK_VERSION, listed))
-        coco.writelines(annotations.of(*each) for each in _with_responses(valid, outlined))
+        coco.writelines(_coco_head(week))
+        number = folder.table(form.TASKER_DATA, TASKER_DATA_HEADINGS, _tasker_rows(week, coco))
         coco.write(COCO_TAIL)
-    return {}
+    return number
+
+
+def _tasker_rows(week: Week, coco: TextIO) -> Iterator[list[str]]:
+    """Yield the rows of `tasker_data.csv`, and write the annotations of each picture meanwhile."""
+    annotations = Annotations()
+    for picture, responses in _with_responses(_pictures(week), _counted_responses(week)):
+        coco.write(annotations.of(picture, responses))
+        row = tasker_data_row(picture, responses)
+        if row is not None:
+            yield row
+
+
+def _coco_head(week: Week) -> Iterator[str]:
+    valid = _pictures(week).filter(Exists(_VALID.filter(image=OuterRef("pk")))).values_list(*_PICTURE)
+    return coco_head(week.name, form.RULE_BOOK_VERSION, (ReleasedPicture(*row) for row in stream(valid)))
 
 
 def _pictures(week: Week) -> QuerySet[Image, Row]:
     """Return the pictures with what their newest ruling says, by image id."""
-    newest = Ruling.objects.filter(image=OuterRef("pk")).order_by("-number")
-    ruled = {column: Subquery(newest.values(column)[:1]) for column in ("label", "response_ids")}
-    rows = images_of_week(week).annotate(**ruled).order_by(by_bytes("public_id"))
-    return rows.values_list("pk", *_PICTURE, *ruled)
+    newer = Ruling.objects.filter(image=OuterRef("pk"), number__gt=OuterRef("rulings__number"))
+    rows = images_of_week(week).filter(~Exists(newer)).order_by(by_bytes("public_id"))
+    return rows.values_list("pk", *_PICTURE, "rulings__label", "rulings__response_ids")
 
 
 def _counted_responses(week: Week) -> QuerySet[Response, Row]:
@@ -110,6 +118,42 @@ def _counted_response(row: Row) -> CountedResponse:
     return CountedResponse(pk, panel, tasker, bird, bicycle, box, complete, unoccluded, real, outline)
 
 
+def _copy_derived_files(folder: ReleaseFolder, week: Week) -> int:
+    rows = (_pictures(week), _counted_responses(week))
+    copy = f"COPY ({_derived_lines(*(query_text(each.order_by()) for each in rows))}) TO STDOUT"
+    with folder.file(form.COCO) as coco:
+        coco.writelines(text.encode() for text in _coco_head(week))
+
+        def write_lines(lines: Lines) -> None:
+            with connection.cursor() as cursor:
+                cursor.copy_expert(copy, _DerivedLines(lines, coco))
+
+        number = folder.lines(form.TASKER_DATA, TASKER_DATA_HEADINGS, write_lines)
+        coco.write(COCO_TAIL.encode())
+    return number
+
+
+class _DerivedLines:
+    """Takes the rows of `_derived_lines` and writes each of their cells into its file."""
+
+    def __init__(self, tasker_data: Lines, coco: BinaryIO) -> None:
+        self._tasker_data, self._coco = tasker_data, coco
+        self._comma = b"\n"
+
+    def write(self, row: bytes) -> None:
+        """Write the lines of one picture."""
+        line, _, annotations = row.rstrip(b"\n").partition(b"\t")
+        if line != _NULL:
+            self._tasker_data.write(line + b"\n")
+        if annotations != _NULL:
+            self._coco.write(self._comma + annotations.replace(_BETWEEN.encode(), b",\n"))
+            self._comma = b",\n"
+
+
+_NULL = rb"\N"  # as COPY writes it
+_BETWEEN = "\x1e"  # between the annotations of a picture; COPY writes it as it is
+
+
 def _pixels(hundredths: str) -> str:
     return f"trim_scale(({hundredths})::numeric / 100)"
 
@@ -119,41 +163,69 @@ def _flag(column: str) -> str:
 
 
 _YES = ", ".join(f"'{answer}'" for answer in YES)
-_BOX = f"""
-    CASE WHEN outline = '' THEN '{{}}' ELSE
-    '"{{""x"": ' || {_pixels("xmin")} || ', ""y"": ' || {_pixels("ymin")} ||
-    ', ""width"": ' || {_pixels("xmax - xmin")} || ', ""height"": ' || {_pixels("ymax - ymin")} || '}}"' END
+_BOX = """
+    CASE WHEN outline = '' THEN '{}' ELSE
+    '"{""x"": ' || x || ', ""y"": ' || y || ', ""width"": ' || width || ', ""height"": ' || height || '}"' END
 """
+# As `Annotations` writes one, without the comma before it; `polygons` is NULL where there is none.
+_ANNOTATION = f"""
+    CASE WHEN polygons IS NOT NULL THEN concat(
+        '{{"id": ', id, ', "image_id": ', number,
+        ', "category_id": ', CASE label WHEN '{Label.BIRD}' THEN {CATEGORIES[Label.BIRD]}
+            WHEN '{Label.BICYCLE}' THEN {CATEGORIES[Label.BICYCLE]} END,
+        ', "segmentation": ', polygons, ', "area": ', area / {AREA_UNITS},
+        CASE area % {AREA_UNITS} WHEN 0 THEN '' ELSE '.' || lpad((area % {AREA_UNITS} * 5)::text, 5, '0') END,
+        ', "bbox": [', x, ',', y, ',', width, ',', height, '], "iscrowd": 0, "tasker_id": "', tasker, '"}}'
+    ) END
+"""
+# PostgreSQL, too, adds up the areas in floats; the number of units is exact.
+_AREA = f"""(
+    SELECT round(sum(area(ring::path)) * {AREA_UNITS})::bigint
+    FROM unnest(string_to_array(replace(btrim(outline, '[]'), '],[', ','), '],[')) AS ring
+)"""
 
 
-def _tasker_data(pictures: str, responses: str) -> str:
-    """Return the query for the rows of `tasker_data_row`, each a line of CSV in one text."""
+def _derived_lines(pictures: str, responses: str) -> str:
+    """Return the query for two texts of each picture: its row of `tasker_data_row` as a line of CSV, or NULL, and its
+    annotations, or NULL, with _BETWEEN between them.
+
+    `OFFSET 0` keeps the planner from writing what is selected there into each place that uses it.
+    """
     return f"""
-        WITH picture (id, name, sha256, width, height, label, heard) AS MATERIALIZED ({pictures})
-        SELECT '{form.PICTURES}/' || sha256 || '.png,/' ||
-            CASE WHEN count(*) FILTER (WHERE bird IN ({_YES})) >= count(*) FILTER (WHERE bicycle IN ({_YES}))
-                THEN '{Label.BIRD}' ELSE '{Label.BICYCLE}' END ||
-            '/' || left(sha256, {LONG_ID_DIGITS}) || '.png,' || string_agg(cells, ',')
-        FROM (
-            SELECT name COLLATE "C" AS name, sha256, response.id, bird, bicycle, concat_ws(
-                ',', tasker, bird, bicycle, {_BOX}, {_flag("complete")}, {_flag("unoccluded")}, {_flag('"real"')}
-            ) AS cells
+        WITH picture (id, name, sha256, width, height, label, heard) AS MATERIALIZED ({pictures}),
+        numbered AS (
+            SELECT id, sha256, NULLIF(label, '') AS label, heard,
+                row_number() OVER by_name AS place, count(NULLIF(label, '')) OVER by_name AS number
+            FROM picture WINDOW by_name AS (ORDER BY name COLLATE "C")
+        ),
+        heard AS (
+            SELECT place, sha256 COLLATE "C" AS sha256, label, number, response.*
             FROM ({responses}) AS response (
                 picture, id, panel, tasker, bird, bicycle, xmin, ymin, xmax, ymax, complete, unoccluded, "real", outline
             )
-            JOIN picture ON picture.id = response.picture
+            JOIN numbered ON numbered.id = response.picture
             -- A case, because the planner takes what contains a value to be rare, and plans for few rows.
             WHERE CASE WHEN heard IS NULL THEN true ELSE heard @> to_jsonb(response.id) END
-            ORDER BY 1, 3
-        ) AS answers
-        GROUP BY name, sha256
-        HAVING count(*) = {TASKERS_IN_A_ROW}
-        ORDER BY name
+        ),
+        measured AS (
+            SELECT *, {_pixels("xmin")} AS x, {_pixels("ymin")} AS y,
+                {_pixels("xmax - xmin")} AS width, {_pixels("ymax - ymin")} AS height,
+                CASE WHEN label IS NOT NULL AND outline <> '' THEN
+                    replace(replace(replace(outline, '],[', ','), '[[[', '[['), ']]]', ']]') END AS polygons,
+                CASE WHEN label IS NOT NULL AND outline <> '' THEN {_AREA} END AS area
+            FROM heard OFFSET 0
+        ),
+        written AS (
+            SELECT place, id, sha256, bird, bicycle, concat_ws(
+                ',', tasker, bird, bicycle, {_BOX}, {_flag("complete")}, {_flag("unoccluded")}, {_flag('"real"')}
+            ) AS cells, {_ANNOTATION} AS annotation FROM measured OFFSET 0
+        )
+        SELECT CASE count(*) WHEN {TASKERS_IN_A_ROW} THEN '{form.PICTURES}/' || min(sha256) || '.png,/' ||
+            CASE WHEN count(*) FILTER (WHERE bird IN ({_YES})) >= count(*) FILTER (WHERE bicycle IN ({_YES}))
+                THEN '{Label.BIRD}' ELSE '{Label.BICYCLE}' END ||
+            '/' || left(min(sha256), {LONG_ID_DIGITS}) || '.png,' || string_agg(cells, ',' ORDER BY id) END,
+            string_agg(annotation, '{_BETWEEN}' ORDER BY id)
+        FROM written
+        GROUP BY place
+        ORDER BY place
     """
-
-
-def _copy_tasker_data(folder: ReleaseFolder, week: Week) -> int:
-    rows = (_pictures(week), _counted_responses(week))
-    copy = f"COPY ({_tasker_data(*(query_text(each.order_by()) for each in rows))}) TO STDOUT"
-    with connection.cursor() as cursor:
-        return folder.lines(form.TASKER_DATA, TASKER_DATA_HEADINGS, lambda lines: cursor.copy_expert(copy, lines))

@@ -48,7 +48,7 @@ class HashingFile(io.RawIOBase):
         return self._digest.hexdigest()
 
 
-class _Lines:
+class Lines:
     """Lines of a file being written, counted. `write` takes one line."""
 
     def __init__(self, write: Callable[[Any], Any], name: str, progress: Progress) -> None:
@@ -90,18 +90,18 @@ class ReleaseFolder:
         with self.text(name) as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerows(headings)
-            lines = _Lines(writer.writerow, name, self.progress)
+            lines = Lines(writer.writerow, name, self.progress)
             for row in rows:
                 lines.write(row)
         self.progress(name, lines.done, lines.done)
         return lines.done
 
-    def lines(self, name: str, headings: Iterable[Sequence[str]], write_lines: Callable[["_Lines"], None]) -> int:
+    def lines(self, name: str, headings: Iterable[Sequence[str]], write_lines: Callable[[Lines], None]) -> int:
         """Write a CSV file whose lines are written by `write_lines`, in bytes and one a call, and return how many there
         are below its headings."""
         with self.file(name) as file:
             file.writelines(f"{','.join(cells)}\n".encode() for cells in headings)
-            lines = _Lines(file.write, name, self.progress)
+            lines = Lines(file.write, name, self.progress)
             write_lines(lines)
         self.progress(name, lines.done, lines.done)
         return lines.done

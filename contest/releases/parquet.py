@@ -15,8 +15,8 @@ _BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
 
 # A row group is held in memory until it is written; fewer, larger ones pack better.
 _BYTES_IN_GROUP = 4 * 2**20
-# In one of some thirty pieces that are read ahead; several times the longest line, with an outline of 1,000 corners.
-_BYTES_READ = 2**17
+# In one of some thirty pieces that are read ahead; five times the longest line, with an outline of 1,000 corners.
+_BYTES_READ = 3 * 2**15
 
 SCHEMA = pa.schema(
     [

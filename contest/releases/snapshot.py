@@ -1,9 +1,11 @@
 """A repeatable-read snapshot of the database while a release is written."""
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from django.db import connection, transaction
@@ -20,18 +22,16 @@ class Snapshot:
     def read(self, *steps: Callable[[], T]) -> list[T]:
         """Run steps that read from the snapshot, and return what they return.
 
-        Where other connections can share it, all steps run at once, each but the first in a thread and with a
-        connection of its own.
+        Where other connections can share it, they run in threads, each with a connection of its own, and as many at
+        once as there are cores: with more, the others would hold up the longest.
         """
         if not self.is_shared:
             return [step() for step in steps]
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_export_snapshot()")
             (name,) = cursor.fetchone()
-        first, *others = steps
-        with ThreadPoolExecutor(len(others) or 1) as pool:
-            beside = [pool.submit(_read_in_own_connection, name, step) for step in others]
-            return [first(), *(each.result() for each in beside)]
+        with ThreadPoolExecutor(max(2, os.cpu_count() or 0)) as pool:
+            return list(pool.map(partial(_read_in_own_connection, name), steps))
 
 
 def _read_in_own_connection(name: str, step: Callable[[], T]) -> T:

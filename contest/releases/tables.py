@@ -21,7 +21,7 @@ from contest.core.week_pictures import images_of_week, in_week_release
 from contest.releases.files import ReleaseFolder
 from contest.releases.table_files import Row, by_bytes, stream, write_table
 from labeling.enums import PanelState
-from labeling.models import Image, PanelPlace, Report, Response
+from labeling.models import Assignment, Image, PanelPlace, Report, Response
 from policy.calendar import Week
 from scoring.enums import DefenseAnswer
 from scoring.models import Defense, Prediction, RunItem
@@ -33,10 +33,11 @@ def published_responses(week: Week) -> QuerySet[Response]:
     an organizer kept the picture out, and on gold pictures in use (R6). What was published before others joined a panel
     (R19) is never taken back."""
     undecided = Report.objects.filter(image=OuterRef("image"), decided_at__isnull=True)
-    may_be_asked = Q(panel__state=PanelState.OPEN) | Q(Exists(undecided), panel__state=PanelState.HELD)
+    may_be_asked = Q(panel__state=PanelState.OPEN) | Q(panel__state=PanelState.HELD) & Q(Exists(undecided))
     of_week = Response.objects.filter(in_week_release(week, "image__"))
     rows = of_week.filter(~may_be_asked | _released_before_more_taskers(week))
-    return rows.filter(Q(assignment__known__isnull=True) | Q(assignment__known__retired_at__isnull=False))
+    gold = Assignment.objects.filter(pk=OuterRef("assignment"), known__retired_at__isnull=True, known__isnull=False)
+    return rows.exclude(Exists(gold))
 
 
 def _released_before_more_taskers(week: Week) -> Q:
@@ -49,12 +50,9 @@ def _released_before_more_taskers(week: Week) -> Q:
     return Q(Exists(told), Exists(ruled_upon)) | surplus
 
 
-def write_pictures_and_responses(folder: ReleaseFolder, week: Week) -> dict[str, int]:
-    """Write these tables, and `responses.parquet`. Returns table -> number of rows, for the manifest."""
-    return {
-        form.IMAGES: write_table(folder, form.IMAGES, _image_rows(week)),
-        form.RESPONSES: _write_responses(folder, week),
-    }
+def write_pictures(folder: ReleaseFolder, week: Week) -> dict[str, int]:
+    """Write the table of pictures. Returns table -> number of rows, for the manifest."""
+    return {form.IMAGES: write_table(folder, form.IMAGES, _image_rows(week))}
 
 
 def write_outcomes(folder: ReleaseFolder, week: Week) -> dict[str, int]:
@@ -112,15 +110,15 @@ def _response_rows(week: Week) -> QuerySet[Response, Row]:
     return published_responses(week).order_by("pk").annotate(counted=_COUNTED).values_list(*_RESPONSE)
 
 
-def _write_responses(folder: ReleaseFolder, week: Week) -> int:
-    """Write `responses.csv`, and `responses.parquet` from it."""
+def write_responses(folder: ReleaseFolder, week: Week) -> dict[str, int]:
+    """Write `responses.csv`, and `responses.parquet` from it. Returns table -> number of rows, for the manifest."""
     # Imported here: pyarrow is large, and the pages only ask this package what a release still waits for.
     from contest.releases.parquet import write_parquet
 
     number = write_table(folder, form.RESPONSES, _response_rows(week))
     write_parquet(folder.path / form.RESPONSES, folder.path / form.PARQUET)
     folder.add(form.PARQUET)
-    return number
+    return {form.RESPONSES: number}
 
 
 class _ShareField(TextField):  # type: ignore[type-arg]  # Django itself takes no arguments

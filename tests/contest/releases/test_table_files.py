@@ -1,5 +1,6 @@
 """The tables of a release as PostgreSQL writes them: the same bytes as from Python (R39)."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,12 @@ from django.db import connection
 from adjudication.schema import release_format as form
 from contest.releases import derived_files, services, table_files
 from contest.releases.files import ReleaseFolder
+from labeling.geometry import canonical_json
 from labeling.models import Image
 from labeling.voiding import responses_void
 from policy.calendar import week_named
 from tests.contest import release_fixtures as cast
+from tests.outlines import star
 
 WEEK = week_named("2026-W47", "UTC")
 # Texts that a writer of CSV may treat in its own way, and those that a spreadsheet takes for formulas.
@@ -40,8 +43,20 @@ def test_postgresql_writes_every_table_as_python_does(
     assert written == copied
 
 
-@pytest.mark.postgres("it writes the rows itself")
-def test_postgresql_writes_tasker_data_as_python_does(db: None, tmp_path: Path) -> None:
+OUTLINES = [
+    canonical_json(rings)
+    for rings in (
+        [[(500, 500), (3500, 500), (3500, 3500)]],  # whole pixels
+        [[(501, 500), (3510, 507), (3500, 3500), (5, 90)]],  # tenths and hundredths
+        [[(0, 0), (1050, 0), (1050, 1000)], [(2000, 2000), (2001, 2000), (2001, 2001)]],  # two rings, half a unit
+        [[(0, 0), (300, 300), (500, 500)]],  # no area
+        [star(22)],
+    )
+]
+
+
+@pytest.mark.postgres("it writes the lines itself")
+def test_postgresql_writes_the_derived_files_as_python_does(db: None, tmp_path: Path) -> None:
     contest = cast.a_week()
     responses_void(tasker=contest.taskers[0], since=None, reason="careless", by=None, now=cast.MONDAY)
     with connection.cursor() as cursor:
@@ -49,16 +64,21 @@ def test_postgresql_writes_tasker_data_as_python_does(db: None, tmp_path: Path) 
         # Whole pixels, tenths and hundredths, and a width of each kind.
         cursor.execute(
             "UPDATE labeling_response SET box_xmin = id, box_xmax = 1000 + 3 * id, box_ymin = 10 * id, "
-            "box_ymax = 100 * id + 1000 WHERE outline <> ''"
+            "box_ymax = 100 * id + 1000, outline = (%s::text[])[1 + id %% %s] WHERE outline <> ''",
+            [OUTLINES, len(OUTLINES)],
         )
         cursor.execute("SET LOCAL session_replication_role = DEFAULT")
     written = []
-    for write in (derived_files._copy_tasker_data, derived_files._write_tasker_data):
+    for write in (derived_files._copy_derived_files, derived_files._write_derived_files):
         (out := tmp_path / write.__name__).mkdir()
         folder = ReleaseFolder(out)
-        written.append((write(folder, WEEK), folder.hashes, (out / form.TASKER_DATA).read_text()))
+        number = write(folder, WEEK)
+        written.append((number, folder.hashes, (out / form.TASKER_DATA).read_text(), (out / form.COCO).read_text()))
     assert written[0] == written[1]
-    assert written[0][0] >= 8, "rows of three"
+    number, _, _, coco = written[0]
+    assert number >= 8, "rows of three"
+    outlines = {json.dumps(each["segmentation"]) for each in json.loads(coco)["annotations"]}
+    assert len(outlines) == len(OUTLINES), "an annotation with each"
 
 
 @pytest.mark.parametrize(
