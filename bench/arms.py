@@ -107,6 +107,7 @@ class _Arm:
         self.way = "container" if image else "worker"
         self._policy, self._made = policy, defense(f"{name}, {self.way}", image, timezone.now())
         self._made.retired_at = timezone.now()
+        self._made.save()
         self._session = runner("answers").open(
             self._made, device=device, image_size=policy.image_size, batch_size=policy.batch_size, seed=1
         )

@@ -50,7 +50,7 @@ class ScoringPlan:
     """How much of everything: batches of each network a time, which of them also in containers, pictures."""
 
     rounds: int = 5
-    batches: Mapping[str, int] = field(default_factory=lambda: {RESNET50: 2, CNN: 64})
+    batches: Mapping[str, int] = field(default_factory=lambda: {RESNET50: 8, CNN: 192})
     sealed: bool = True
     wire_pictures: int = 32_000
     wire_batches: tuple[int, ...] = (64, 16)

@@ -7,7 +7,7 @@ as answers or as a RunnerFault with a code of the closed list, never as another 
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
@@ -29,6 +29,7 @@ from scoring.rules import PLATFORM_FAULTS
 
 T = TypeVar("T")
 READ_AHEAD = 2  # batches
+MOMENT = 0.05  # seconds
 MOST_UNDER_WAY = READ_AHEAD + MOST_OUTSTANDING
 
 
@@ -119,8 +120,10 @@ def converse(
         ahead = _ReadAhead(reader, iter(batches), load)
         while ahead or outstanding or taken:
             check()
-            # Reading a picture may take longer than answering it: answers do not wait for that, nor their time.
-            if len(outstanding) < MOST_OUTSTANDING and (ahead.is_read() or not (outstanding or taken)):
+            # Reading a picture may take longer than answering it: answers do not wait for that, nor their time. The
+            # first one may, for a moment: else the second batch, which is almost there, would wait for that answer.
+            patience = 0 if free_since else MOMENT
+            if len(outstanding) < MOST_OUTSTANDING and (ahead.is_read(patience) or not (outstanding or taken)):
                 send(*ahead.take())
                 ahead.fill()
             elif taken:
@@ -147,9 +150,13 @@ class _ReadAhead(Generic[T]):
         for batch in islice(self._batches, READ_AHEAD - len(self._reading)):
             self._reading.append((batch, self._reader.submit(self._load, batch)))
 
-    def is_read(self) -> bool:
-        """Say whether the pictures of the next batch are there; those that could not be read are not."""
-        return bool(self._reading) and self._reading[0][1].done() and self._reading[0][1].exception() is None
+    def is_read(self, seconds: float) -> bool:
+        """Wait so long for the pictures of the next batch, and say whether they are there; those that could not be
+        read are not."""
+        if not self._reading:
+            return False
+        _, images = self._reading[0]
+        return bool(wait([images], seconds).done) and images.exception() is None
 
     def take(self) -> tuple[PlannedBatch[T], Pixels]:
         """Return the next batch and its pictures; the error of `load` where they could not be read."""

@@ -1,5 +1,6 @@
 """Runs that follow each other in one session: they overlap, and what happens to one is no other's matter (R29, R30)."""
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -13,7 +14,7 @@ from django.db import OperationalError
 from labeling.models import Image
 from policy.numbers import Policy
 from scoring import leases, run_work, runner, services
-from scoring.arrays import load_picture
+from scoring.arrays import load_arrays, load_picture
 from scoring.enums import Fault, RunState
 from scoring.models import Defense, Prediction, Run, Trial
 from scoring.runner import BatchAnswers, ReferenceRunner, RunnerFault
@@ -111,6 +112,29 @@ def test_the_next_run_is_begun_before_the_one_before_is_kept(now: datetime, monk
     assert seen == ["rqq"] * 3 + ["rrq"] * 3 + ["frq"] + ["frr"] * 3 + ["ffr"] * 2, "three batches early, two late"
     assert (states(), answered_once(), watching.opened) == ("fff", 48, 1)
     assert set(Run.objects.filter(fresh=False).values_list("attempt", "lease_until")) == {(1, None)}
+
+
+@pytest.mark.parametrize(
+    ("reading", "under_way", "why"),
+    [
+        (0.01, 2, "the second batch is almost there: alone, the first would leave half of the processors idle"),
+        (0.3, 1, "an answer never waits for pictures that take long to read"),
+    ],
+)
+def test_the_first_answer_is_waited_for_with_a_second_batch_under_way(
+    reading: float, under_way: int, why: str, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs_of(8, now, monkeypatch)
+
+    def read(*asked: Any) -> Any:
+        time.sleep(reading)
+        return load_arrays(*asked)
+
+    monkeypatch.setattr("scoring.run_work.load_arrays", read)
+    seen: list[int] = []
+    with cast.scorer_at(now, find_runner=lambda _: watched(receiving=lambda begun: seen.append(len(begun)))) as scorer:
+        scorer.work()
+    assert seen[0] == under_way, why
 
 
 @pytest.mark.parametrize("why", ["a trial waits", "it is time", "another seed", "the database is away"])
