@@ -29,7 +29,9 @@ from scoring.rules import PLATFORM_FAULTS
 
 T = TypeVar("T")
 READ_AHEAD = 2  # batches
-MOMENT = 0.05  # seconds
+# For how long the first batch waits for the second. Sent alone, it would leave half of the processors idle until its
+# answer comes.
+SECOND_BATCH_SECONDS = 0.05
 MOST_UNDER_WAY = READ_AHEAD + MOST_OUTSTANDING
 
 
@@ -118,12 +120,11 @@ def converse(
 
     with ThreadPoolExecutor(1, thread_name_prefix="pictures") as reader:
         ahead = _ReadAhead(reader, iter(batches), load)
+        ahead.wait(SECOND_BATCH_SECONDS)
         while ahead or outstanding or taken:
             check()
-            # Reading a picture may take longer than answering it: answers do not wait for that, nor their time. The
-            # first one may, for a moment: else the second batch, which is almost there, would wait for that answer.
-            patience = 0 if free_since else MOMENT
-            if len(outstanding) < MOST_OUTSTANDING and (ahead.is_read(patience) or not (outstanding or taken)):
+            # Reading a picture may take longer than answering it: answers do not wait for that, nor their time.
+            if len(outstanding) < MOST_OUTSTANDING and (ahead.is_read() or not (outstanding or taken)):
                 send(*ahead.take())
                 ahead.fill()
             elif taken:
@@ -150,13 +151,15 @@ class _ReadAhead(Generic[T]):
         for batch in islice(self._batches, READ_AHEAD - len(self._reading)):
             self._reading.append((batch, self._reader.submit(self._load, batch)))
 
-    def is_read(self, seconds: float) -> bool:
-        """Wait so long for the pictures of the next batch, and say whether they are there; those that could not be
-        read are not."""
-        if not self._reading:
-            return False
-        _, images = self._reading[0]
-        return bool(wait([images], seconds).done) and images.exception() is None
+    def wait(self, seconds: float) -> None:
+        """Wait until the first batch is read, and at most `seconds` more for the others."""
+        images = [each for _, each in self._reading]
+        wait(images[:1])
+        wait(images, seconds)
+
+    def is_read(self) -> bool:
+        """Say whether the pictures of the next batch are there; those that could not be read are not."""
+        return bool(self._reading) and self._reading[0][1].done() and self._reading[0][1].exception() is None
 
     def take(self) -> tuple[PlannedBatch[T], Pixels]:
         """Return the next batch and its pictures; the error of `load` where they could not be read."""

@@ -103,7 +103,7 @@ def write_week(workplace: Path, week: Week, view: Snapshot, packer: Executor, pr
     (path / form.PICTURES).mkdir(parents=True)
     folder = ReleaseFolder(path, progress)
     counts: dict[str, int] = {}
-    # The one that takes longest comes first: the others are written meanwhile.
+    # The longest step comes first: the others run meanwhile.
     derived, responses, outcomes, contest, pictures = view.read(
         lambda: write_derived_files(folder, week),
         lambda: tables.write_responses(folder, week),

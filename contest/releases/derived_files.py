@@ -178,9 +178,10 @@ _ANNOTATION = f"""
         ', "bbox": [', x, ',', y, ',', width, ',', height, '], "iscrowd": 0, "tasker_id": "', tasker, '"}}'
     ) END
 """
-# PostgreSQL, too, adds up the areas in floats; the number of units is exact.
-_AREA = f"""(
-    SELECT round(sum(area(ring::path)) * {AREA_UNITS})::bigint
+# With `e2` behind each coordinate the corners are whole hundredths of a pixel. Their products, and all sums on the way,
+# are whole numbers that a float holds, so twice the area, in AREA_UNITS of a square pixel, is exact.
+_AREA = """(
+    SELECT (2 * sum(area((replace(ring, ',', 'e2,') || 'e2')::path)))::bigint
     FROM unnest(string_to_array(replace(btrim(outline, '[]'), '],[', ','), '],[')) AS ring
 )"""
 

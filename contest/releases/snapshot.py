@@ -22,15 +22,15 @@ class Snapshot:
     def read(self, *steps: Callable[[], T]) -> list[T]:
         """Run steps that read from the snapshot, and return what they return.
 
-        Where other connections can share it, they run in threads, each with a connection of its own, and as many at
-        once as there are cores: with more, the others would hold up the longest.
+        Where other connections can share it, they run in threads, each with a connection of its own: two at once, or as
+        many as this process has cores. With more than that, the others would hold up the longest.
         """
         if not self.is_shared:
             return [step() for step in steps]
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_export_snapshot()")
             (name,) = cursor.fetchone()
-        with ThreadPoolExecutor(max(2, os.cpu_count() or 0)) as pool:
+        with ThreadPoolExecutor(max(2, len(os.sched_getaffinity(0)))) as pool:
             return list(pool.map(partial(_read_in_own_connection, name), steps))
 
 

@@ -43,6 +43,7 @@ def stored(picture: NDArray[np.uint8]) -> Image:
 
 def ruled(image: Image, *, verdict: str = "valid", label: str = "bird", number: int = 1, **values: Any) -> Ruling:
     """A ruling on `image`."""
+    by_rules = {"decided_at": factories.NOW, "decided_by": "rules", "response_ids": []}
     return Ruling.objects.create(
         image=image,
         number=number,
@@ -50,10 +51,7 @@ def ruled(image: Image, *, verdict: str = "valid", label: str = "bird", number: 
         verdict=verdict,
         label=label if verdict == "valid" else "",
         policy=factories.policy_version(),
-        response_ids=[],
-        decided_at=factories.NOW,
-        decided_by="rules",
-        **values,
+        **(by_rules | values),
     )
 
 

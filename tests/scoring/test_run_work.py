@@ -117,24 +117,30 @@ def test_the_next_run_is_begun_before_the_one_before_is_kept(now: datetime, monk
 @pytest.mark.parametrize(
     ("reading", "under_way", "why"),
     [
-        (0.01, 2, "the second batch is almost there: alone, the first would leave half of the processors idle"),
-        (0.3, 1, "an answer never waits for pictures that take long to read"),
+        (0.03, [2, 2], "a second batch that is almost there is waited for: alone, the first would leave cores idle"),
+        (0.2, [1, 1], "an answer does not wait for pictures that take long to read, the first one and later ones"),
     ],
 )
-def test_the_first_answer_is_waited_for_with_a_second_batch_under_way(
-    reading: float, under_way: int, why: str, now: datetime, monkeypatch: pytest.MonkeyPatch
+def test_how_many_batches_are_under_way_when_an_answer_is_waited_for(
+    reading: float, under_way: list[int], why: str, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs_of(8, now, monkeypatch)
+    """The first answer, and the second. It takes a tenth of a second to answer a batch."""
+    runs_of(16, now, monkeypatch)
 
     def read(*asked: Any) -> Any:
         time.sleep(reading)
         return load_arrays(*asked)
 
-    monkeypatch.setattr("scoring.run_work.load_arrays", read)
     seen: list[int] = []
-    with cast.scorer_at(now, find_runner=lambda _: watched(receiving=lambda begun: seen.append(len(begun)))) as scorer:
+
+    def receiving(begun: list[np.ndarray]) -> None:
+        seen.append(len(begun))
+        time.sleep(0.1)
+
+    monkeypatch.setattr("scoring.run_work.load_arrays", read)
+    with cast.scorer_at(now, find_runner=lambda _: watched(receiving=receiving)) as scorer:
         scorer.work()
-    assert seen[0] == under_way, why
+    assert seen[:2] == under_way, why
 
 
 @pytest.mark.parametrize("why", ["a trial waits", "it is time", "another seed", "the database is away"])

@@ -10,11 +10,12 @@ from adjudication.schema import release_format as form
 from contest.releases import derived_files, services, table_files
 from contest.releases.files import ReleaseFolder
 from labeling.geometry import canonical_json
-from labeling.models import Image
+from labeling.models import Image, Response, VoidedResponse, Voiding
 from labeling.voiding import responses_void
-from policy.calendar import week_named
+from policy.calendar import Week, week_named
 from tests.contest import release_fixtures as cast
 from tests.outlines import star
+from tests.scoring import cast as scoring_cast
 
 WEEK = week_named("2026-W47", "UTC")
 # Texts that a writer of CSV may treat in its own way, and those that a spreadsheet takes for formulas.
@@ -55,10 +56,26 @@ OUTLINES = [
 ]
 
 
+def _a_week_of_every_kind() -> None:
+    """`a_week`, and a picture that nobody was asked about, three without a ruling, of which one has a void answer
+    and one a panel with room, and one that the board found valid by two of its answers."""
+    contest = cast.a_week()
+    cast.picture(50)
+    said = [cast.drawn(cast.LARGE), cast.drawn(cast.ROUGH), cast.bicycle(cast.LARGE)]
+    for number, answers in ((51, said), (52, said), (53, said[:2])):
+        cast.labeled(contest, f"without a ruling {number}", cast.picture(number), answers)
+    void = Response.objects.filter(panel=contest.panels["without a ruling 52"]).latest("pk")
+    voiding = Voiding.objects.create(tasker=void.tasker, reason="careless", voided_at=cast.SATURDAY)
+    VoidedResponse.objects.create(response=void, voiding=voiding)
+    image = contest.images["depiction"]
+    counted = sorted(Response.objects.filter(image=image).values_list("pk", flat=True))[:2]
+    by_board = {"decided_by": "board", "explanation": "It is one.", "response_ids": counted}
+    scoring_cast.ruled(image, number=2, **by_board)
+
+
 @pytest.mark.postgres("it writes the lines itself")
 def test_postgresql_writes_the_derived_files_as_python_does(db: None, tmp_path: Path) -> None:
-    contest = cast.a_week()
-    responses_void(tasker=contest.taskers[0], since=None, reason="careless", by=None, now=cast.MONDAY)
+    _a_week_of_every_kind()
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")  # answers are never changed otherwise
         # Whole pixels, tenths and hundredths, and a width of each kind.
@@ -68,17 +85,29 @@ def test_postgresql_writes_the_derived_files_as_python_does(db: None, tmp_path: 
             [OUTLINES, len(OUTLINES)],
         )
         cursor.execute("SET LOCAL session_replication_role = DEFAULT")
+    number, coco = _written_both_ways(tmp_path, WEEK)
+    assert number == 9, "rows of three: those of 8 rulings that counted three, and of a panel without one"
+    outlines = {json.dumps(each["segmentation"]) for each in json.loads(coco)["annotations"]}
+    assert len(outlines) == len(OUTLINES), "an annotation with each"
+
+
+@pytest.mark.postgres("it writes the lines itself")
+def test_postgresql_writes_the_derived_files_of_an_empty_week(db: None, tmp_path: Path) -> None:
+    number, coco = _written_both_ways(tmp_path, WEEK)
+    assert (number, json.loads(coco)["annotations"]) == (0, [])
+
+
+def _written_both_ways(place: Path, week: Week) -> tuple[int, str]:
+    """Have both files written by PostgreSQL and by Python; return the number of rows, and the annotations."""
     written = []
     for write in (derived_files._copy_derived_files, derived_files._write_derived_files):
-        (out := tmp_path / write.__name__).mkdir()
+        (out := place / write.__name__).mkdir()
         folder = ReleaseFolder(out)
-        number = write(folder, WEEK)
+        number = write(folder, week)
         written.append((number, folder.hashes, (out / form.TASKER_DATA).read_text(), (out / form.COCO).read_text()))
     assert written[0] == written[1]
     number, _, _, coco = written[0]
-    assert number >= 8, "rows of three"
-    outlines = {json.dumps(each["segmentation"]) for each in json.loads(coco)["annotations"]}
-    assert len(outlines) == len(OUTLINES), "an annotation with each"
+    return number, coco
 
 
 @pytest.mark.parametrize(
