@@ -8,9 +8,12 @@ is an ordinary `create`; `PreparedTogether` is an insert with the updates that g
 """
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from itertools import count
 from operator import attrgetter, methodcaller
+from types import NoneType
 from typing import Any, Generic, TypeVar
+from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from django.db import DEFAULT_DB_ALIAS, connections
@@ -30,11 +33,15 @@ def _connection() -> Any:
     return connections[DEFAULT_DB_ALIAS]
 
 
-# The Python type that fields of a kind store unchanged: for these, `Field.get_db_prep_value` only takes time.
+# The Python type that PostgreSQL stores unchanged for fields of a kind: with these, and with None,
+# `Field.get_db_prep_value` only takes time. Times have a zone.
 _STORED_AS_IT_IS: dict[str, type] = {
-    **dict.fromkeys(("BigIntegerField", "IntegerField", "PositiveIntegerField", "PositiveSmallIntegerField"), int),
+    **dict.fromkeys(("BigAutoField", "BigIntegerField", "IntegerField"), int),
+    **dict.fromkeys(("PositiveIntegerField", "PositiveSmallIntegerField"), int),
     **dict.fromkeys(("CharField", "TextField"), str),
     "BooleanField": bool,
+    "DateTimeField": datetime,
+    "UUIDField": UUID,
 }
 
 
@@ -44,7 +51,8 @@ class Parameter(Expression):
     def __init__(self, name: str, output_field: "Field[Any, Any]") -> None:
         super().__init__(output_field=output_field)
         self.name, self._field = name, output_field
-        self._as_it_is = _STORED_AS_IT_IS.get(output_field.get_internal_type())
+        kind = getattr(output_field, "target_field", output_field).get_internal_type()
+        self._as_it_is = (NoneType, _STORED_AS_IT_IS[kind]) if kind in _STORED_AS_IT_IS else ()
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, Any]:
         """Stand for itself among the parameters until a call gives the value."""
@@ -53,7 +61,7 @@ class Parameter(Expression):
     def stored(self, given: dict[str, Any], connection: Any) -> Any:
         """Return the value as the database takes it."""
         value = given[self.name]
-        if type(value) is self._as_it_is and connection.vendor == "postgresql":
+        if type(value) in self._as_it_is and connection.vendor == "postgresql":
             return value
         return self._field.get_db_prep_value(value, connection)
 
