@@ -54,8 +54,8 @@ class LoopPlan:
     sizes: tuple[int, ...] = (500, 5_000)
     ahead: int = 10_000
     crowds: tuple[Crowd, ...] = (Crowd(16), Crowd(64), Crowd(16, by_token=True), Crowd(1))
-    seconds: float = 5
-    rounds: int = 7
+    seconds: float = 10  # as long as a tasker's marks are old (`labeling.submission.MARK_AGE`), or more
+    rounds: int = 5
     last_pictures: int = 100
 
 
