@@ -199,7 +199,7 @@ def _derived_lines(pictures: str, responses: str) -> str:
                 row_number() OVER by_name AS place, count(NULLIF(label, '')) OVER by_name AS number
             FROM picture WINDOW by_name AS (ORDER BY name COLLATE "C")
         ),
-        heard AS (
+        counted AS (
             SELECT place, sha256 COLLATE "C" AS sha256, label, number, response.*
             FROM ({responses}) AS response (
                 picture, id, panel, tasker, bird, bicycle, xmin, ymin, xmax, ymax, complete, unoccluded, "real", outline
@@ -214,7 +214,7 @@ def _derived_lines(pictures: str, responses: str) -> str:
                 CASE WHEN label IS NOT NULL AND outline <> '' THEN
                     replace(replace(replace(outline, '],[', ','), '[[[', '[['), ']]]', ']]') END AS polygons,
                 CASE WHEN label IS NOT NULL AND outline <> '' THEN {_AREA} END AS area
-            FROM heard OFFSET 0
+            FROM counted OFFSET 0
         ),
         written AS (
             SELECT place, id, sha256, bird, bicycle, concat_ws(
