@@ -33,9 +33,9 @@ def published_responses(week: Week) -> QuerySet[Response]:
     an organizer kept the picture out, and on gold pictures in use (R6). What was published before others joined a panel
     (R19) is never taken back."""
     undecided = Report.objects.filter(image=OuterRef("image"), decided_at__isnull=True)
-    may_be_asked = Q(panel__state=PanelState.OPEN) | Q(panel__state=PanelState.HELD) & Q(Exists(undecided))
+    has_room = Q(panel__state=PanelState.OPEN) | Q(panel__state=PanelState.HELD) & Q(Exists(undecided))
     of_week = Response.objects.filter(in_week_release(week, "image__"))
-    rows = of_week.filter(~may_be_asked | _released_before_more_taskers(week))
+    rows = of_week.filter(~has_room | _released_before_more_taskers(week))
     gold = Assignment.objects.filter(pk=OuterRef("assignment"), known__retired_at__isnull=True, known__isnull=False)
     return rows.exclude(Exists(gold))
 

@@ -117,7 +117,7 @@ def test_the_next_run_is_begun_before_the_one_before_is_kept(now: datetime, monk
 @pytest.mark.parametrize(
     ("reading", "under_way", "why"),
     [
-        (0.03, [2, 2], "a second batch that is almost there is waited for: alone, the first would leave cores idle"),
+        (0.01, [2, 2], "a second batch that is almost there is waited for: alone, the first would leave cores idle"),
         (0.2, [1, 1], "an answer does not wait for pictures that take long to read, the first one and later ones"),
     ],
 )
