@@ -49,9 +49,12 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True)
 class LoopPlan:
-    """How much of everything: `sizes` in pictures; `ahead` is how many one tasker has answered before the others."""
+    """How much of everything: `sizes` in pictures; `ahead` is how many one tasker has answered before the others.
 
-    sizes: tuple[int, ...] = (500, 5_000)
+    Growth is over the first size, which is enough for a whole round: what a tasker steps over grows with its length.
+    """
+
+    sizes: tuple[int, ...] = (5_000,)
     ahead: int = 10_000
     crowds: tuple[Crowd, ...] = (Crowd(16), Crowd(64), Crowd(16, by_token=True), Crowd(1))
     seconds: float = 10  # as long as a tasker's marks are old (`labeling.submission.MARK_AGE`), or more
@@ -228,7 +231,7 @@ def subjects(cluster: Cluster, plan: LoopPlan) -> Iterator[list[Subject]]:
     """Start both systems over a database of every size."""
     sizes = [(str(size), size, 0) for size in plan.sizes]
     if plan.ahead:
-        sizes.insert(min(2, len(sizes)), (AHEAD, 2 * plan.ahead, plan.ahead))
+        sizes.insert(1, (AHEAD, 2 * plan.ahead, plan.ahead))
     with contextlib.ExitStack() as stack:
         broker = stack.enter_context(redis())
         most = max(crowd.taskers for crowd in plan.crowds)
@@ -386,7 +389,7 @@ def _figures(found: Sequence[Subject], plan: LoopPlan, audits: dict[str, dict[st
         words = f"5,000 pictures, {crowd}"
         kept.append(Figure.at_least(f"labels/s, {words}", share, LEAST_OF_FLOOR, floor=FLOOR_WORDS))
         kept.append(Figure.at_most(f"CPU a label, {words}", cpu, MOST_OF_FLOOR, floor=FLOOR_WORDS))
-    for size in (size for size in sizes if size not in (sizes[0], JUDGED_SIZE)):
+    for size in sizes[1:]:
         for crowd in plan.crowds:
             words = f"CPU a label over that of {sizes[0]} pictures, {size}, {crowd}"
             kept.append(Figure.at_most(words, _growth(found, OURS, size, crowd), MOST_GROWTH))

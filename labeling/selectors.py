@@ -106,11 +106,21 @@ def lock_own_lease(tasker: Tasker, assignment_id: UUID) -> Assignment | None:
     return rows.filter(public_id=assignment_id, tasker=tasker).first()
 
 
-# Somebody who may be the same person, or copies, was asked about the picture: on this panel, where linked taskers are
+def _new_to_tasker(picture: str) -> str:
+    """Return the condition that the tasker was never asked about `picture`, a column (R8).
+
+    A lookup by tasker and picture, row by row. Without OFFSET, PostgreSQL makes a join of it: of all gold with all that
+    the tasker was asked, or, while the table's statistics are old, of each picture with all of these.
+    """
+    of_picture = f"a.tasker_id = %s AND a.image_id = {picture}"
+    return f"NOT EXISTS (SELECT 1 FROM labeling_assignment a WHERE {of_picture} LIMIT 1 OFFSET 0)"
+
+
+# Nobody who may be the same person, or copies, was asked about the picture: on this panel, where linked taskers are
 # never together (R6), or on the one before it, as nobody sees a picture twice (R8).
 _NO_LINKED = """
           AND NOT EXISTS (SELECT 1 FROM labeling_assignment b JOIN labeling_tasker t ON t.id = b.tasker_id
-                          WHERE b.image_id = p.image_id AND b.known_id IS NULL AND t.person = %s)"""
+                          WHERE b.image_id = p.image_id AND b.known_id IS NULL AND t.person = %s LIMIT 1 OFFSET 0)"""
 
 
 def _part(name: str, missing: str, condition: str, linked: bool) -> str:
@@ -120,7 +130,7 @@ def _part(name: str, missing: str, condition: str, linked: bool) -> str:
         FROM labeling_panel p JOIN labeling_image i ON i.id = p.image_id
         WHERE p.state = '{PanelState.OPEN}' AND {condition}
           AND p.answered + p.leased < p.size
-          AND NOT EXISTS (SELECT 1 FROM labeling_assignment a WHERE a.tasker_id = %s AND a.image_id = p.image_id)
+          AND {_new_to_tasker("p.image_id")}
           {_NO_LINKED if linked else ""}
         ORDER BY p.waiting_since, p.id LIMIT {WINDOW}
       ) AS {name}"""
@@ -222,7 +232,7 @@ def _first_not_passed(missing: int) -> str:
       SELECT * FROM (
         SELECT {missing} AS missing, p.waiting_since FROM labeling_panel p
         WHERE p.state = '{PanelState.OPEN}' AND p.missing = {missing} AND p.waiting_since >= %s
-          AND NOT EXISTS (SELECT 1 FROM labeling_assignment a WHERE a.tasker_id = %s AND a.image_id = p.image_id)
+          AND {_new_to_tasker("p.image_id")}
         ORDER BY p.waiting_since LIMIT 1
       ) AS missing_{missing}"""
 
@@ -299,16 +309,15 @@ def _gold_seems_free() -> Q:
 GOLD_DRAWN_FROM = 64
 
 
-# Read in the order of an index and looked up one by one until enough are found. As NOT EXISTS it becomes a join of all
-# gold with all that the tasker was asked, which takes as long as the whole rest of a claim, and so tells gold (R8).
+# Read in the order of an index and looked up one by one until enough are found: a claim that takes twice as long tells
+# gold (R8).
 _gold_for = PreparedStatement(
     "gold_for",
     f"""
     SELECT k.id, k.panel_id, k.image_id, i.pixels_sha256, i.width, i.height
     FROM (SELECT g.id, g.panel_id, g.image_id FROM labeling_knownpicture g
           WHERE g.use = '{KnownUse.GOLD}' AND g.retired_at IS NULL AND g.held_at IS NULL AND g.uses < %s
-            AND (SELECT a.image_id FROM labeling_assignment a
-                 WHERE a.tasker_id = %s AND a.image_id = g.image_id) IS NULL
+            AND {_new_to_tasker("g.image_id")}
             AND (SELECT s.id FROM labeling_image s
                  WHERE s.id = g.image_id AND s.width = %s AND s.height = %s) IS NOT NULL
           ORDER BY g.uses LIMIT {GOLD_DRAWN_FROM}) AS k
