@@ -30,7 +30,7 @@ MOST_GROWTH = 1.1
 JUDGED_SIZE = "5000"
 AHEAD = "ahead"
 DUE = "now() - interval '1 hour'"
-_REFILLED_UP_TO = 5_000
+_REFILLED_UP_TO = 20_000
 _SCENE_TASKERS = 16
 SignIns: TypeAlias = dict[str, list[dict[str, str]]]
 

@@ -43,14 +43,18 @@ class Speed:
     steps: int
 
 
+# Attacks with their pictures: enough for full batches but for the last ones.
+_SMALL_CNN = (("spatial_grid", 8), ("spsa", 24), ("boundary", 8))
+
+
 @dataclass(frozen=True, slots=True)
 class WarmupPlan:
     """How much of everything: pictures, steps of peers, and how many times longer than ours a peer may take."""
 
     rounds: int = 3
     speeds: Sequence[Speed] = (
-        *(Speed(CNN, attack, 64, 20, 8, 6) for attack in ("spatial_grid", "spsa", "boundary")),
-        Speed(RESNET50, "spsa", 16, 2, 6, 2),
+        *(Speed(CNN, attack, 64, 20, pictures, 6) for attack, pictures in _SMALL_CNN),
+        Speed(RESNET50, "spsa", 16, 8, 9, 2),
         Speed(RESNET50, "boundary", 4, 8, 2, 2),
     )
     pictures: int = 6

@@ -197,10 +197,13 @@ _write_progress = PreparedUpdate(
         {field.name: Parameter(field.name, field) for field in Panel._meta.concrete_fields if field.name in _PROGRESS},
     ),
 )
-# The first place without an answer; the panel's row is locked, so it stays free until the answer is kept.
+# The first place without an answer; the panel's row is locked, so it stays free until the answer is kept. OFFSET keeps
+# the lookup of each place's answer from being joined with all answers (docs/decisions/0005).
 _FREE_PLACE = """
-    SELECT place.id FROM labeling_panelplace place LEFT JOIN labeling_response r ON r.place_id = place.id
-    WHERE place.panel_id = %s AND r.id IS NULL ORDER BY place.number LIMIT 1"""
+    SELECT place.id FROM labeling_panelplace place
+    WHERE place.panel_id = %s
+      AND NOT EXISTS (SELECT 1 FROM labeling_response r WHERE r.place_id = place.id LIMIT 1 OFFSET 0)
+    ORDER BY place.number LIMIT 1"""
 _add_response = PreparedInsert(
     "add_response", Response, place_id=RawSQL(_FREE_PLACE, [Parameter("free_place_of", BigIntegerField())])
 )

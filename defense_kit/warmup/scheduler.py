@@ -19,6 +19,9 @@ from defense_kit.frames import CLASSES
 from defense_kit.warmup.attacks import Attack, AttackResult, Query, Rows, Scores, write_rows
 
 MOST_SENT = 2  # batches under way
+# A query of at most this part of a batch goes before longer ones: SPSA needs one answer before it has 64 rows again.
+# Where attacks ask for as many rows as there is `room`, those on many pictures are all short: none waits without end.
+SHORT = 1 / 8
 THREADS = min(8, os.cpu_count() or 1)  # more wait for each other: what is not NumPy's runs one at a time
 Key = TypeVar("Key")
 
@@ -81,7 +84,7 @@ class Scheduler(Generic[Key]):
 
     def __init__(self, defense: BatchDefense, *, batch: int, most_running: int) -> None:
         self._defense, self._batch, self._most_running = defense, batch, most_running
-        self._waiting: deque[_Running[Key]] = deque()  # with rows that were not sent
+        self._short, self._long = deque[_Running[Key]](), deque[_Running[Key]]()  # with rows that were not sent
         self._under_way: deque[list[tuple[_Running[Key], int]]] = deque()  # of each batch: whose, and how many rows
         self._running = 0
         self._batches = deque[Rows]()  # MOST_SENT arrays, used in turn: the first one is free
@@ -94,7 +97,7 @@ class Scheduler(Generic[Key]):
             while True:
                 yield from self._start(more, pool)
                 is_full = self._rows_waiting() >= self._batch
-                if is_full and len(self._under_way) < MOST_SENT or self._waiting and not self._under_way:
+                if is_full and len(self._under_way) < MOST_SENT or self._next() and not self._under_way:
                     self._send(pool)
                 elif self._under_way:
                     yield from self._go_on(self._receive(), pool)
@@ -106,8 +109,11 @@ class Scheduler(Generic[Key]):
         under way, at least 1."""
         return max(1, MOST_SENT * self._batch // max(1, self._running))
 
+    def _next(self) -> deque[_Running[Key]]:
+        return self._short or self._long
+
     def _rows_waiting(self) -> int:
-        return sum(each.rows - each.sent for each in self._waiting)
+        return sum(each.rows - each.sent for each in (*self._short, *self._long))
 
     def _start(
         self, more: Iterator[tuple[Key, Attack]], pool: ThreadPoolExecutor
@@ -122,22 +128,22 @@ class Scheduler(Generic[Key]):
             yield from self._go_on(begun, pool)
 
     def _send(self, pool: ThreadPoolExecutor) -> None:
-        """Send the rows that wait longest, the rest of the batch zeros."""
+        """Send the rows that wait longest, those of short queries first; the rest of the batch is zeros."""
         if not self._batches:
-            shape = (self._batch, *self._waiting[0].query.shape[1:])
+            shape = (self._batch, *self._next()[0].query.shape[1:])
             self._batches.extend(np.empty(shape, np.float32) for _ in range(MOST_SENT))
         rows = self._batches[0]
         self._batches.rotate()
         filled, shares, written = 0, list[tuple[_Running[Key], int]](), list[Future[None]]()
-        while self._waiting and filled < self._batch:
-            first = self._waiting[0]
+        while (waiting := self._next()) and filled < self._batch:
+            first = waiting[0]
             taken = min(first.rows - first.sent, self._batch - filled)
             written += _written(pool, first.query, first.sent, rows[filled : filled + taken])
             first.sent += taken
             filled += taken
             shares.append((first, taken))
             if first.sent == first.rows:
-                self._waiting.popleft()
+                waiting.popleft()
         rows[filled:] = 0
         for each in written:
             each.result()
@@ -159,7 +165,7 @@ class Scheduler(Generic[Key]):
         """Let attacks work with their answers, and yield the results of those that are over."""
         for running, result in zip(complete, pool.map(_Running.go_on, complete), strict=True):
             if result is None:
-                self._waiting.append(running)
+                (self._short if running.rows <= SHORT * self._batch else self._long).append(running)
             else:
                 self._running -= 1
                 yield running.key, result

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from defense_kit.warmup import scheduler as module
 from defense_kit.warmup.attacks import Attack, AttackResult, Rows, Scores
+from defense_kit.warmup.measure import most_running
 from defense_kit.warmup.scheduler import MOST_SENT, Scheduler
 
 SHAPE = (2, 2, 3)
@@ -69,6 +70,13 @@ def test_batches_are_full_while_enough_attacks_run(batch: int) -> None:
     list(scheduler.run((number, asking(number, [1] * 6)) for number in range(20 * batch)))
     assert defense.full[: 20 * 6 - 3 * 6] == [batch] * (20 * 6 - 3 * 6), "but for the last attacks"
     assert set(defense.under_way[1 : 20 * 6 - 3 * 6]) == {MOST_SENT}, "one is answered while the next is made"
+
+
+@pytest.mark.parametrize("batch", [16, 64, 256])
+def test_batches_are_full_where_attacks_ask_for_many_rows_and_for_one_in_turn(batch: int) -> None:
+    scheduler = Scheduler[int](Recorder(), batch=batch, most_running=most_running("spsa", batch))
+    list(scheduler.run((number, asking(number, [1, *[64, 1] * 9])) for number in range(150)))
+    assert scheduler.counts.wanted / scheduler.counts.sent > 0.95
 
 
 @pytest.mark.parametrize(
