@@ -14,14 +14,15 @@ from django.db.backends.postgresql import base
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's wrapper; CONN_HEALTH_CHECKS asks `is_usable` once for each request or task."""
 
-    def get_connection_params(self) -> dict[str, Any]:
+    def init_connection_state(self) -> None:
         """Let PostgreSQL keep the plan of a prepared statement (`common.database.lookups`).
 
-        By itself it plans one again at each call where it expects that values change the plan: decision 5.
+        By itself it plans one again at each call where it expects that values change the plan (decision 5). Said with
+        a statement, as poolers refuse what they do not know when a connection begins.
         """
-        params: dict[str, Any] = super().get_connection_params()
-        params["options"] = f"{params.get('options', '')} -c plan_cache_mode=force_generic_plan".strip()
-        return params
+        super().init_connection_state()
+        with self.connection.cursor() as cursor:
+            cursor.execute("SET plan_cache_mode = force_generic_plan")
 
     def is_usable(self) -> bool:
         """Say whether the connection can be used; after an error, or with something to read, the server is asked."""
