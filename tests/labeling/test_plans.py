@@ -1,4 +1,4 @@
-"""PostgreSQL's plans of a label's statements, made while its tables are empty: each looks up single rows (decision 5)."""
+"""Plans of the statements of a label, made while its tables are empty: each looks up single rows (decision 5)."""
 
 import re
 
