@@ -51,7 +51,7 @@ class Crowd:
 class LoopPlan:
     """How much of everything: `sizes` in pictures; `ahead` is how many one tasker has answered before the others.
 
-    Growth is over the first size, which is enough for a whole round: what a tasker steps over grows with its length.
+    Growth is over the first size, which is enough for a whole round: what a tasker steps over grows during a round.
     """
 
     sizes: tuple[int, ...] = (5_000,)
@@ -142,7 +142,8 @@ class Subject:
     receipts: set[str] = field(default_factory=set)
 
     def refill(self) -> None:
-        """Put fresh pictures there before the first round, and where a round could come to the end of them."""
+        """Put fresh pictures there before the first round, and before each one where that takes two seconds or less:
+        what rounds before left would count as growth."""
         if not self.receipts or self.pictures <= _REFILLED_UP_TO:
             fill(self.cluster, self.database, self.system, self.pictures, self.ahead)
             self.receipts.clear()

@@ -35,6 +35,7 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "labeling/test_gold.py",
         "test_gold_takes_the_place_of_an_ordinary_picture_once_per_tasker",
     ),
+    "common/postgresql/base.py": ("labeling/test_plans.py", "test_the_plan_of_a_prepared_statement_is_kept"),
     "common/rates.py": (
         "common/test_database.py",
         "test_a_count_is_one_statement_so_that_nobody_removes_the_row_halfway",

@@ -70,7 +70,8 @@ class PreparedStatement:
     """SQL with a `%s` for each of `parameters`: a `Parameter`, or a value that is always the same.
 
     `name` is what PostgreSQL calls it, and has to be its own. A constant is part of the plan, so that an index on
-    part of a table is found.
+    part of a table is found. The plan is one for all values: no parameter belongs in a LIKE, a LIMIT, or the condition
+    of such an index.
     """
 
     def __init__(self, name: str, sql: str, parameters: Sequence[Any]) -> None:

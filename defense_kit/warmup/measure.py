@@ -16,7 +16,7 @@ from defense_kit.warmup import DEFAULT, QUICK, QUICK_STEPS
 from defense_kit.warmup.attacks import Attack, Rows, Scores, as_floats, single_query
 from defense_kit.warmup.changes import distance, start_of, write_png
 from defense_kit.warmup.checkpoints import Begin, Checkpoints
-from defense_kit.warmup.methods import method_of
+from defense_kit.warmup.methods import OURS, Method, method_of
 from defense_kit.warmup.pictures import LabelledPicture
 from defense_kit.warmup.randomised import is_randomised
 from defense_kit.warmup.report import AttackTiming, Measured, MeasuredPicture
@@ -24,8 +24,6 @@ from defense_kit.warmup.results import Results
 from defense_kit.warmup.scheduler import Scheduler
 
 PROGRESS_SECONDS = 10.0
-# Rows that an attack asks for at once; SPSA asks for 64 and for one in turn.
-_ROWS_AT_ONCE = {"clean": 1, "spatial_grid": 31, "corruptions": 17, "spsa": 32, "boundary": 1}
 _NO_PICTURE = np.zeros((0, 0, 3), np.float32)  # in place of one that is not needed any longer
 
 
@@ -86,7 +84,8 @@ class Measurement:
     def _attack(self, name: str) -> AttackTiming:
         there = self._results.pictures(self._kept_as(name))
         of = [each for each in self._chosen(name) if each.picture.key not in there]
-        scheduler = Scheduler[bytes](self._defense, batch=self._batch, most_running=most_running(name, self._batch))
+        running = most_running(name, self._batch, self._method)
+        scheduler = Scheduler[bytes](self._defense, batch=self._batch, most_running=running)
         checkpoints = Checkpoints(self._results, self._method.states.get(name), self._kept_as(name))
         begun = (
             (each.picture.key, checkpoints.begin(each.picture, self._begin(name, each, scheduler.room))) for each in of
@@ -149,9 +148,9 @@ class Measurement:
         return self._defense.receive()
 
 
-def most_running(attack: str, batch: int) -> int:
+def most_running(attack: str, batch: int, method: Method = OURS) -> int:
     """Return how many pictures to attack at once: enough for a full batch while another one is answered."""
-    return 2 + 2 * batch // _ROWS_AT_ONCE[attack]
+    return 2 + 2 * batch // method.rows_at_once[attack]
 
 
 def as_bytes(picture: Rows) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]":

@@ -19,9 +19,10 @@ from defense_kit.frames import CLASSES
 from defense_kit.warmup.attacks import Attack, AttackResult, Query, Rows, Scores, write_rows
 
 MOST_SENT = 2  # batches under way
-# A query of at most this part of a batch goes before longer ones: SPSA needs one answer before it has 64 rows again.
-# Where attacks ask for as many rows as there is `room`, those on many pictures are all short: none waits without end.
-SHORT = 1 / 8
+# A query goes before longer ones if it has at most so many rows, and at most this part of a batch: after each 64 rows
+# SPSA needs one answer before it has 64 again. Queries that have as many rows as there is `room` are all short while
+# many attacks run, so a long one waits only until few of them do.
+SHORT_ROWS, SHORT_PART = 32, 1 / 8
 THREADS = min(8, os.cpu_count() or 1)  # more wait for each other: what is not NumPy's runs one at a time
 Key = TypeVar("Key")
 
@@ -84,6 +85,7 @@ class Scheduler(Generic[Key]):
 
     def __init__(self, defense: BatchDefense, *, batch: int, most_running: int) -> None:
         self._defense, self._batch, self._most_running = defense, batch, most_running
+        self._most_short = min(SHORT_ROWS, SHORT_PART * batch)
         self._short, self._long = deque[_Running[Key]](), deque[_Running[Key]]()  # with rows that were not sent
         self._under_way: deque[list[tuple[_Running[Key], int]]] = deque()  # of each batch: whose, and how many rows
         self._running = 0
@@ -165,7 +167,7 @@ class Scheduler(Generic[Key]):
         """Let attacks work with their answers, and yield the results of those that are over."""
         for running, result in zip(complete, pool.map(_Running.go_on, complete), strict=True):
             if result is None:
-                (self._short if running.rows <= SHORT * self._batch else self._long).append(running)
+                (self._short if running.rows <= self._most_short else self._long).append(running)
             else:
                 self._running -= 1
                 yield running.key, result

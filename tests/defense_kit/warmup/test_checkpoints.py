@@ -109,7 +109,7 @@ def test_what_is_under_way_is_kept_when_a_run_is_stopped(tmp_path: Path, monkeyp
         open_results(tmp_path / "results", "d", resume=False),
     ):
         pass
-    assert len(states) == 2 and all(1 <= state.step <= 4 for state in states)
+    assert len(states) == 3 and all(1 <= state.step <= 4 for state in states)
 
 
 def stopped_after(batches: int, send: Callable[..., None]) -> Callable[..., None]:

@@ -72,7 +72,7 @@ def test_batches_are_full_while_enough_attacks_run(batch: int) -> None:
     assert set(defense.under_way[1 : 20 * 6 - 3 * 6]) == {MOST_SENT}, "one is answered while the next is made"
 
 
-@pytest.mark.parametrize("batch", [16, 64, 256])
+@pytest.mark.parametrize("batch", [16, 64, 256, 512])
 def test_batches_are_full_where_attacks_ask_for_many_rows_and_for_one_in_turn(batch: int) -> None:
     scheduler = Scheduler[int](Recorder(), batch=batch, most_running=most_running("spsa", batch))
     list(scheduler.run((number, asking(number, [1, *[64, 1] * 9])) for number in range(150)))
