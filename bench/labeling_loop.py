@@ -142,8 +142,8 @@ class Subject:
     receipts: set[str] = field(default_factory=set)
 
     def refill(self) -> None:
-        """Put fresh pictures there before the first round, and before each one where that takes two seconds or less:
-        what rounds before left would count as growth."""
+        """Put fresh pictures there before the first round, and before each one where that is quick: what the rounds
+        before left would count as growth."""
         if not self.receipts or self.pictures <= _REFILLED_UP_TO:
             fill(self.cluster, self.database, self.system, self.pictures, self.ahead)
             self.receipts.clear()

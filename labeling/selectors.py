@@ -95,7 +95,7 @@ _own_assignment = PreparedLookup(
             "stands_for__dealt_at",
             *(f"known__{name}" for name in _KNOWN),
         )
-        # As a sum, the tasker is compared in the row: an index would find all that they ever were given, one by one.
+        # The sum keeps the index of taskers out: it would find all that this one was ever given (docs/decisions/0005).
         .alias(its_tasker=models.F("tasker_id") + 0)
         .filter(public_id=Parameter("public_id", models.UUIDField()), its_tasker=_TASKER)
     ),

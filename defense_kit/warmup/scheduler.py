@@ -112,6 +112,7 @@ class Scheduler(Generic[Key]):
         return max(1, MOST_SENT * self._batch // max(1, self._running))
 
     def _next(self) -> deque[_Running[Key]]:
+        """Return the attacks whose rows are sent next; empty where none waits."""
         return self._short or self._long
 
     def _rows_waiting(self) -> int:
