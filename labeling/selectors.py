@@ -322,7 +322,7 @@ _gold_for = PreparedStatement(
             AND {_new_to_tasker("g.image_id")}
             AND (SELECT s.id FROM labeling_image s
                  WHERE s.id = g.image_id AND s.width = %s AND s.height = %s) IS NOT NULL
-          ORDER BY g.uses LIMIT {GOLD_DRAWN_FROM}) AS k
+          ORDER BY g.uses, g.id LIMIT {GOLD_DRAWN_FROM}) AS k
     JOIN labeling_image i ON i.id = k.image_id""",
     [
         Parameter("most_uses", models.IntegerField()),
@@ -350,7 +350,7 @@ def gold_for(tasker: Tasker, instead_of: Image, most_uses: int, rng: Random) -> 
     rows = _gold_for.rows(tasker=tasker.pk, most_uses=most_uses, width=instead_of.width, height=instead_of.height)
     if not rows:
         return None
-    known, panel, *picture = rng.choice(rows)
+    known, panel, *picture = rng.choice(sorted(rows))  # a join has no order, and a seed repeats a simulation
     return GoldPicture(known, panel, Image.from_db(connection.alias, _PICTURE, picture))
 
 

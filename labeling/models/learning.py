@@ -81,7 +81,7 @@ class KnownPicture(models.Model):
         ]
         indexes = [
             models.Index(
-                fields=["use", "uses"],
+                fields=["use", "uses", "id"],
                 name="known_usable",
                 condition=Q(retired_at__isnull=True, held_at__isnull=True),
             )

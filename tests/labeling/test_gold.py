@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
 from labeling import leases, selectors
@@ -130,6 +131,22 @@ def test_gold_that_ends_when_it_is_drawn_is_not_dealt(
     draw = selectors.gold_for
     monkeypatch.setattr(selectors, "gold_for", lambda *given: (draw(*given), KnownPicture.objects.update(**since))[0])
     assert (claim(tara, now).known, Assignment.objects.count()) == (None, 1)
+
+
+@pytest.mark.postgres("a plan follows the statistics of the moment")
+def test_a_seed_draws_the_same_gold_with_any_plan(tara: Tasker) -> None:
+    for number in range(8):
+        factories.gold(topic=str(number))
+    KnownPicture.objects.filter(topic__lt="3").update(uses=1)
+    image = factories.image()
+    drawn: list[list[int]] = []
+    for way in ("seqscan", "nestloop", "hashjoin"):
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL enable_{way} = off")
+            cursor.execute("DISCARD PLANS")
+        found = [selectors.gold_for(tara, image, 200, Random(seed)) for seed in range(8)]
+        drawn.append([each.known_id for each in found if each])
+    assert drawn[1:] == drawn[:-1] and len(set(drawn[0])) > 2
 
 
 def test_never_when_nothing_ordinary_is_left(tara: Tasker, now: datetime) -> None:
