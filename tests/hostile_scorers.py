@@ -76,7 +76,7 @@ class SealedScorer:
         pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
         return [
             *(f"container {each.id}" for each in self.client.containers.list(all=True)),
-            *(f"process {pid}" for pid in pids if os.fsencode(self.folder) in _mounts(pid)),
+            *(f"process {pid}" for pid in pids if os.fsencode(_in_its_mount(self.folder)) in _mounts(pid)),
             *(f"file {each}" for each in sorted(self.folder.iterdir())),
             *(f"on disk {each}" for each in sorted(self._on_disk() - self._before)),
         ]
@@ -85,6 +85,12 @@ class SealedScorer:
         root = Path(self.client.info()["DockerRootDir"])
         kinds = ("containers", "volumes", "overlay2", "vfs/dir", "tmp")
         return {str(path) for kind in kinds if (root / kind).is_dir() for path in (root / kind).iterdir()}
+
+
+def _in_its_mount(folder: Path) -> str:
+    """Return the path of a folder as /proc/PID/mountinfo tells it: from the root of its file system."""
+    mount = next(each for each in (folder, *folder.parents) if each.is_mount())
+    return f"/{folder.relative_to(mount)}"
 
 
 def _mounts(pid: int) -> bytes:
