@@ -38,7 +38,8 @@ def load_torch() -> ModuleType:
     _keep_memory()
     import torch
 
-    torch.use_deterministic_algorithms(True)
+    # use_deterministic_algorithms does the same, and imports the compiler first, which takes as long as torch itself.
+    torch.set_deterministic_debug_mode("error")
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.allow_tf32 = False
     torch.set_float32_matmul_precision("highest")

@@ -39,8 +39,9 @@ QUICK_BROWSER = "browser and not long and not postgres"
 QUICK_POSTGRES = "(postgres or both) and not long"
 QUICK = (QUICK_SQLITE, QUICK_BROWSER, QUICK_POSTGRES)
 LONG_SQLITE = "long and not postgres"
-REST_POSTGRES = f"database and not browser and not ({QUICK_POSTGRES}) or browser and postgres and long"
-# A file system in memory, and how much of it has to be free: the tests of a phase hold at most 1 GB of files.
+# What is long runs on one database, unless it is marked otherwise.
+REST_POSTGRES = "long and (postgres or both) or database and not (long or postgres or both or browser)"
+# A file system in memory, and how much of it has to be free: those of a phase take up to 2 GiB.
 MEMORY, ROOM = Path("/dev/shm"), 4 << 30
 # Changes to the rules that are tried of about 630 (`tests/mutants`).
 MUTANTS = 60
@@ -144,7 +145,8 @@ def fuzz(suite: Suite) -> None:
 
 
 def rest_on_postgres(suite: Suite) -> None:
-    """All that uses the database and that `make test` does not run on PostgreSQL, but for the browser."""
+    """What is long there, and all quick tests that use the database, but for those `make test` runs there and the
+    browser's."""
     _on_postgres(suite, "the rest, PostgreSQL", REST_POSTGRES, ["tests"], WAITING)
 
 

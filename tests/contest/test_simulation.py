@@ -152,7 +152,7 @@ TINIEST = ["--seed=4", "--weeks=1", "--teams=2", "--attacks=8", "--taskers=4", "
 TINIEST += ["--taken-in=2", "--private=4"]
 
 
-@pytest.mark.slow("a whole contest, of two weeks")
+@pytest.mark.long("a whole contest, of two weeks")
 @pytest.mark.django_db
 def test_a_tiny_contest(settings: object) -> None:
     days: list[int] = []

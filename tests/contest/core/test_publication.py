@@ -279,6 +279,7 @@ def _peak(name: str, out: Path) -> int:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.long("memory at size")
+@pytest.mark.both("each client reads rows in its own way")
 def test_memory_does_not_grow_with_the_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Buffers as in a release of a hundred thousand pictures would hide what a few hundred of them take.
     for module, name, size in ((table_files, "CHUNK", 50), (folders, "_NAMES", 50), (archive, "_CHUNK", 1 << 12)):

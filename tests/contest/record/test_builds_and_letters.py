@@ -302,6 +302,7 @@ result = [before, again, public()[1:]]
 
 
 @pytest.mark.long("kills processes; `test_releases.py` ends a build at each of its steps, and takes over what it left")
+@pytest.mark.both("what a killed process leaves in a transaction")
 @pytest.mark.parametrize(
     ("step", "why"),
     [

@@ -79,7 +79,7 @@ def found(path: Path) -> list[tuple[Any, ...]]:
         return list(connection.execute("SELECT * FROM results ORDER BY attack, picture"))
 
 
-@pytest.mark.slow("some twenty processes that are killed")
+@pytest.mark.long("some twenty processes that are killed")
 def test_a_run_that_is_killed_again_and_again_finds_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spsa, "STEPS", 4)
     monkeypatch.setattr(boundary, "STEPS", 12)

@@ -51,6 +51,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def warmup(pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     monkeypatch.setattr(spsa, "STEPS", 2)
+    monkeypatch.setattr(spsa, "PAIRS", 4)
 
     def run(defense: Path, *options: str, out: str = "out") -> int:
         asked = ["warmup", str(defense), "--pictures", str(pictures), "--attacks", "clean,spsa", "--batch-size", "32"]
@@ -75,7 +76,7 @@ def test_a_report_of_every_picture_and_attack(
     assert found["pictures_of_class"] == {"bicycle": 2, "bird": 3} and found["defense"] == "blue is sky"
     clean = found["attacks"]["clean"]
     assert (clean["n"], clean["accuracy_at_100"], clean["queries"]["sum"], clean["bad_rows"]) == (5, 0.8, 5, 0)
-    assert found["attacks"]["spsa"]["queries"]["max"] == 1 + 2 * 65
+    assert found["attacks"]["spsa"]["queries"]["max"] == 1 + 2 * 9
     ids = [each["id"] for each in found["pictures"]]
     assert ids == sorted(ids)
     wrong = {each["file"]: each["attacks"]["clean"]["wrong"] for each in found["pictures"]}
@@ -156,7 +157,7 @@ def test_a_picture_of_another_class_is_attacked_again(
     """What was found for the other class is no result for this one."""
     own = shutil.copytree(pictures, tmp_path / "own")
     defense = program(tmp_path)
-    asked = ["warmup", str(defense), "--pictures", str(own), "--attacks", "clean,corruptions", "--out"]
+    asked = ["warmup", str(defense), "--pictures", str(own), "--attacks", "clean,spsa", "--out"]
     assert check.main([*asked, str(tmp_path / "out")]) == 0
     (own / "bird" / "c.png").rename(own / "bicycle" / "c.png")
     assert check.main([*asked, str(tmp_path / "out"), "--resume"]) == 0
@@ -232,7 +233,7 @@ def test_a_quick_run_has_few_steps_is_marked_and_kept_apart(
     whole = told(tmp_path)
     assert warmup(defense, "--images", "2", "--quick", "--resume") == 0
     steps = [found["attacks"]["spsa"]["queries"]["max"] for found in (told(tmp_path), whole)]
-    assert steps == [1 + 65, 1 + 2 * 65]
+    assert steps == [1 + 9, 1 + 2 * 9]
     assert (told(tmp_path)["mode"], whole["mode"]) == ("quick", "default")
     assert told(tmp_path)["warnings"][0].startswith("quick: ") and whole["warnings"] == []
 
@@ -252,7 +253,7 @@ def test_a_run_as_published_is_marked_and_kept_apart(
     assert contest["warnings"] == []
     assert [each["id"] for each in published["pictures"]] != [each["id"] for each in contest["pictures"]]
     assert len(published["attacks"]["spsa"]["curve"]) == 100 > len(contest["attacks"]["spsa"]["curve"])
-    assert published["attacks"]["spsa"]["queries"]["max"] == 65 + 1
+    assert published["attacks"]["spsa"]["queries"]["max"] == 9 + 1
     for row in published["pictures"]:
         assert 0 < row["attacks"]["spsa"]["distance"]["l_infinity"] <= 16 / 255 + 1e-6, "from the published first move"
     page = (tmp_path / "out" / "report.html").read_text()
@@ -271,9 +272,9 @@ def test_a_score_that_is_not_finite_is_wrong_and_counted(warmup: Callable[..., i
     assert warmup(program(tmp_path, "lambda images: np.full((len(images), 2), np.nan)"), "--images", "2") == 0
     clean = told(tmp_path)["attacks"]["clean"]
     assert (clean["bad_rows"], clean["accuracy_at_80"], clean["coverage_reached"]) == (2, 0, 1)
-    assert told(tmp_path)["attacks"]["spsa"]["bad_rows"] == 2 * 131
+    assert told(tmp_path)["attacks"]["spsa"]["bad_rows"] == 2 * 19
     assert told(tmp_path)["warnings"] == [
-        f"bad rows: {2 * 132} answers were not finite; an attack cannot use them, and they count as wrong"
+        f"bad rows: {2 * 20} answers were not finite; an attack cannot use them, and they count as wrong"
     ]
     assert told(tmp_path)["pictures"][0]["attacks"]["clean"]["scores"] == [None, None]
 
