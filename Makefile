@@ -14,7 +14,7 @@ test: $(VENV)/.development
 	@$(BIN)/python -m tests.install
 	@exec $(BIN)/python -m tests.suite
 
-# What is long by nature, and all that PostgreSQL is not shown by `make test`.
+# What is long by nature, and on PostgreSQL the quick tests that `make test` runs on SQLite alone.
 test-all: $(VENV)/.development
 	@$(BIN)/python -m tests.install
 	@exec $(BIN)/python -m tests.suite --all

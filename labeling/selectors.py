@@ -350,7 +350,7 @@ def gold_for(tasker: Tasker, instead_of: Image, most_uses: int, rng: Random) -> 
     rows = _gold_for.rows(tasker=tasker.pk, most_uses=most_uses, width=instead_of.width, height=instead_of.height)
     if not rows:
         return None
-    known, panel, *picture = rng.choice(sorted(rows))  # a join has no order, and a seed repeats a simulation
+    known, panel, *picture = rng.choice(sorted(rows))  # rows of a join come in any order, and a seed repeats
     return GoldPicture(known, panel, Image.from_db(connection.alias, _PICTURE, picture))
 
 

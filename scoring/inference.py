@@ -38,7 +38,7 @@ def load_torch() -> ModuleType:
     _keep_memory()
     import torch
 
-    # use_deterministic_algorithms does the same, and imports the compiler first, which takes as long as torch itself.
+    # use_deterministic_algorithms also sets the compiler, which nothing here uses; its import takes as long as torch's.
     torch.set_deterministic_debug_mode("error")
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.allow_tf32 = False

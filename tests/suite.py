@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from scoring.machine import free_memory_mib
 from tests.services import Ended, ending_in_order, postgres, redis, run_to_the_end
 
 PYTEST = [sys.executable, "-m", "pytest"]
@@ -39,10 +40,10 @@ QUICK_BROWSER = "browser and not long and not postgres"
 QUICK_POSTGRES = "(postgres or both) and not long"
 QUICK = (QUICK_SQLITE, QUICK_BROWSER, QUICK_POSTGRES)
 LONG_SQLITE = "long and not postgres"
-# What is long runs on one database, unless it is marked otherwise.
+# What is long runs on one database, unless it is marked `both`.
 REST_POSTGRES = "long and (postgres or both) or database and not (long or postgres or both or browser)"
-# A file system in memory, and how much of it has to be free: those of a phase take up to 2 GiB.
-MEMORY, ROOM = Path("/dev/shm"), 4 << 30
+# A file system in memory. The temporary files of a phase take up to 2 GiB; so much has to be free.
+MEMORY, ROOM_MIB = Path("/dev/shm"), 4096
 # Changes to the rules that are tried of about 630 (`tests/mutants`).
 MUTANTS = 60
 # Processes at once on two cores; one more where cases wait: for a page, a killed process or a lock.
@@ -145,27 +146,38 @@ def fuzz(suite: Suite) -> None:
 
 
 def rest_on_postgres(suite: Suite) -> None:
-    """What is long there, and all quick tests that use the database, but for those `make test` runs there and the
-    browser's."""
+    """What is long on PostgreSQL, and the quick tests of the database that `make test` runs on SQLite alone."""
     _on_postgres(suite, "the rest, PostgreSQL", REST_POSTGRES, ["tests"], WAITING)
 
 
 @contextmanager
 def temporary_files_in_memory() -> Iterator[None]:
-    """Keep temporary files of all that is started in memory, where there is room: on ext4, to overwrite a small file
-    takes 0.3 ms, which was a third of the time of the tests of releases."""
+    """Let everything keep its temporary files in memory, where there is room. On ext4, overwriting a small file takes
+    0.3 ms: a third of the time of the tests of releases. A TMPDIR that is set is used instead."""
     before = os.environ.get("TMPDIR")
-    in_memory = before is None and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= ROOM
-    with tempfile.TemporaryDirectory(
-        prefix="u", dir=MEMORY if in_memory else None, ignore_cleanup_errors=True
-    ) as place:
+    where = MEMORY if before is None and _has_room(MEMORY) else None
+    for left in MEMORY.glob("una-*-*"):  # by a run that was killed: it would stay until the machine starts again
+        if not Path("/proc", left.name.split("-")[1]).exists():
+            shutil.rmtree(left, ignore_errors=True)
+    prefix = f"una-{os.getpid()}-"
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=where, ignore_cleanup_errors=True) as place:
         Path(place).chmod(0o711)  # servers that root starts run as somebody else
         tempfile.tempdir = os.environ["TMPDIR"] = place
         try:
             yield
         finally:
             tempfile.tempdir = None
-            os.environ.pop("TMPDIR") if before is None else os.environ.update(TMPDIR=before)
+            if before is None:
+                del os.environ["TMPDIR"]
+            else:
+                os.environ["TMPDIR"] = before
+
+
+def _has_room(folder: Path) -> bool:
+    """Say whether a file system in memory takes the files of a run, and programs among them."""
+    if not folder.is_dir() or os.statvfs(folder).f_flag & os.ST_NOEXEC:
+        return False
+    return shutil.disk_usage(folder).free >= ROOM_MIB << 20 and (free_memory_mib() or 0) >= ROOM_MIB
 
 
 def _files(*marks: str) -> list[str]:

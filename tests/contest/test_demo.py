@@ -154,7 +154,7 @@ def last_week_is_settled(now: datetime) -> None:
 # The tour of the README ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.long("a month in steps of a day, with all that becomes due")
+@pytest.mark.long("two weeks in steps of a day, with all that becomes due")
 @pytest.mark.both("a demo may have either database")
 def test_the_tour(seeded: datetime, in_demo: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What README's "A contest in ten minutes" promises, step by step; a newcomer acts where it says so."""

@@ -75,7 +75,7 @@ def test_batches_at_once_share_the_processors_and_have_the_numbers_of_one_alone(
 
 def test_torch_is_set_to_be_deterministic() -> None:
     torch = inference.load_torch()
-    assert torch.are_deterministic_algorithms_enabled()
+    assert torch.get_deterministic_debug_mode() == 2, "what is not deterministic is refused"
     assert not torch.backends.cudnn.benchmark and not torch.backends.cudnn.allow_tf32
     assert torch.get_float32_matmul_precision() == "highest"
     assert not torch.is_autocast_enabled("cpu")

@@ -446,6 +446,7 @@ def test_the_books_say_the_same_in_any_order(story: list[str], both: bool, why: 
 
 
 @pytest.mark.long("thirty drawn orders of what two teams are paid, merged and lose")
+@pytest.mark.both("triggers of the ledger")
 class AnyOrder(TestCase):
     """Teams are paid and merged, breaks overruled, in whatever order."""
 

@@ -157,11 +157,10 @@ def test_a_picture_of_another_class_is_attacked_again(
     """What was found for the other class is no result for this one."""
     own = shutil.copytree(pictures, tmp_path / "own")
     defense = program(tmp_path)
-    asked = ["warmup", str(defense), "--pictures", str(own), "--attacks", "clean,spsa", "--out"]
-    assert check.main([*asked, str(tmp_path / "out")]) == 0
+    assert warmup(defense, "--pictures", str(own)) == 0
     (own / "bird" / "c.png").rename(own / "bicycle" / "c.png")
-    assert check.main([*asked, str(tmp_path / "out"), "--resume"]) == 0
-    assert check.main([*asked, str(tmp_path / "fresh")]) == 0
+    assert warmup(defense, "--pictures", str(own), "--resume") == 0
+    assert warmup(defense, "--pictures", str(own), out="fresh") == 0
     assert told(tmp_path) == told(tmp_path, "fresh")
 
 
