@@ -15,6 +15,7 @@ import torch
 from defense_kit import serve
 from network import build_network
 
+torch.set_num_threads(THREADS)
 NETWORK = build_network(torch)
 NETWORK.load_state_dict(torch.load("/opt/weights.pt", weights_only=True))
 NETWORK.eval()
@@ -46,7 +47,8 @@ def wire_image(folder: Path) -> Image:
 def network_image(name: str, folder: Path) -> Image:
     """Return the image of a defense that asks the network of this name."""
     files = {"opt/network.py": networks.source(name).encode(), "opt/weights.pt": torch_weights(name, folder)}
-    layers = [python_layer(), numpy_layer(), torch_layer(), _program(folder, _TORCH, files)]
+    program = _TORCH.replace("THREADS", str(networks.THREADS))
+    layers = [python_layer(), numpy_layer(), torch_layer(), _program(folder, program, files)]
     return Image(layers, [PYTHON, "/opt/run.py"])
 
 

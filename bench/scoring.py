@@ -22,7 +22,7 @@ import numpy as np
 
 from bench import chaos, images
 from bench.machine import commit
-from bench.networks import CNN, NETWORKS, RESNET50, SIDE
+from bench.networks import CNN, NETWORKS, RESNET50, SIDE, THREADS
 from bench.outcome import Figure, Section, Table, median_ratio, record_sections
 from bench.servers import Cluster, cluster, environment, python
 from defense_kit import container
@@ -50,7 +50,7 @@ class ScoringPlan:
     """How much of everything: batches of each network a time, which of them also in containers, pictures."""
 
     rounds: int = 5
-    batches: Mapping[str, int] = field(default_factory=lambda: {RESNET50: 8, CNN: 192})
+    batches: Mapping[str, int] = field(default_factory=lambda: {RESNET50: 4, CNN: 192})
     sealed: bool = True
     wire_pictures: int = 32_000
     wire_batches: tuple[int, ...] = (64, 16)
@@ -130,9 +130,9 @@ def throughput(servers: Cluster, plan: ScoringPlan | None = None) -> Section:
 
 
 def _site(servers: Cluster, name: str, folder: Path, place: Engine | None = None) -> dict[str, str]:
-    """Return the environment of an installation of its own; torch has as many threads there as a container has."""
+    """Return the environment of an installation of its own; torch has THREADS there."""
     (folder / "static").mkdir()
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(DefenseLimits().cpus))
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(THREADS))
     host = {"DOCKER_HOST": place.address} if place and place.address else {}
     return environment("config.settings", servers.create_migrated(name)) | threads | host | {"DATA_DIR": str(folder)}
 
@@ -140,8 +140,8 @@ def _site(servers: Cluster, name: str, folder: Path, place: Engine | None = None
 def judged(found: Mapping[str, Any], place: Engine, plan: ScoringPlan) -> Section:
     """Return the section for what `bench.scored throughput` found."""
     how = (
-        f"Pictures a second at {SIDE} x {SIDE} in batches of {BATCH} on {found['device']}, {DefenseLimits().cpus} "
-        "threads. "
+        f"Pictures a second at {SIDE} x {SIDE} in batches of {BATCH} on {found['device']}. Each network has {THREADS} "
+        f"thread of {os.cpu_count()} processors. "
         "`bare` is the network alone in a process of its own, two batches in turn; `memory kept` with the settings of "
         "the C library's allocator and of OpenMP's threads that the contest gives to containers, and what the others "
         "are measured against. `answers` is from batches "

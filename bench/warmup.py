@@ -18,6 +18,7 @@ from unittest.mock import patch
 import numpy as np
 
 from bench.machine import commit
+from bench.networks import THREADS
 from bench.outcome import Figure, Section, Table, median_ratio, record_sections
 from bench.servers import Cluster
 from bench.warmup_defense import bare, bare_speed, written
@@ -41,7 +42,7 @@ def throughput(_: Cluster, plan: WarmupPlan | None = None) -> Section:
     plan = plan or WarmupPlan()
     rows, figures, data = [], [], dict[str, Any]()
     with tempfile.TemporaryDirectory(prefix="unanimous-bench-") as folder:
-        places = {name: written(name, Path(folder)) for name in {each.network for each in plan.speeds}}
+        places = {name: written(name, Path(folder), THREADS) for name in {each.network for each in plan.speeds}}
         for each in plan.speeds:
             alone, asked = _speeds(places[each.network], each, plan)
             ratio, what = median_ratio(asked, alone), f"{each.network}, {each.attack}"
@@ -51,8 +52,8 @@ def throughput(_: Cluster, plan: WarmupPlan | None = None) -> Section:
     how = (
         "Queries a second of an attack, from its pictures to its results through a defense in a process of its own, "
         "over the rows a second of the network alone in a process with nothing else. "
-        f"Medians of {plan.rounds} turns. Both have {os.cpu_count()} cores: what makes the queries and what answers "
-        f"them share them. Measured at {commit()}."
+        f"Medians of {plan.rounds} turns. The network has {THREADS} thread of {os.cpu_count()} processors: what makes "
+        f"the queries and what answers them work side by side. Measured at {commit()}."
     )
     table = Table("Queries", ["network", "attack", "rows of a batch", "bare, rows/s", "queries/s", "of bare"], rows)
     return Section("Warm-up", how, [table], figures, data)

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from network import build_network
 
+torch.set_num_threads(THREADS)
 NETWORK = build_network(torch)
 NETWORK.load_state_dict(torch.load("weights.pt", weights_only=True))
 NETWORK.eval()
@@ -53,11 +54,11 @@ else:
 _COMMAND = (sys.executable, "defense.py")
 
 
-def written(network: str, folder: Path) -> Path:
-    """Write the program with a network into a folder of its own, and return that."""
+def written(network: str, folder: Path, threads: int) -> Path:
+    """Write the program with a network that has so many threads into a folder of its own, and return that."""
     place = folder / network
     place.mkdir()
-    (place / "defense.py").write_text(_PROGRAM)
+    (place / "defense.py").write_text(_PROGRAM.replace("THREADS", str(threads)))
     (place / "network.py").write_text(networks.source(network))
     (place / "weights.pt").write_bytes(torch_weights(network, folder))
     return place

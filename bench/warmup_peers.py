@@ -20,6 +20,7 @@ from bench.peers.environments import PEERS, NoPeer, python_of, run_peer
 from bench.servers import Cluster
 from bench.warmup_defense import written
 from bench.warmup_runs import Ran, WarmupPlan, boundary_ran, chosen, first_starts, margins_of, moved, run_attack
+from defense_kit.limits import DefenseLimits
 from defense_kit.warmup import spsa as spsa_module
 from defense_kit.warmup.attacks import AttackedPicture, Rows, as_floats
 from defense_kit.warmup.moves import bordered
@@ -88,7 +89,7 @@ def peers(_: Cluster, plan: WarmupPlan | None = None) -> Section:
     plan = plan or WarmupPlan()
     of, tables, figures, missing = chosen(plan), list[Table](), list[Figure](), list[str]()
     with tempfile.TemporaryDirectory(prefix="unanimous-bench-") as folder:
-        place = written(CNN, Path(folder))
+        place = written(CNN, Path(folder), DefenseLimits().cpus)
         for measured in (_boundary_rows, _spsa_rows, _grid_rows):
             for table, those in measured(place, of, plan, missing):
                 tables.append(table)
