@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from bench import rows
 from bench.floor.views import SCHEMA
 from bench.load import Done, Work
-from bench.machine import ROOT
+from bench.machine import ROOT, commit
 from bench.outcome import Figure, Section, Table, median_ratio, percentiles
 from bench.servers import LABELING_THREADS, Cluster, WebServer, environment, python, serve, serve_floor
 from tests.services import redis
@@ -54,12 +54,16 @@ class LoopPlan:
     Growth is over the first size, which is enough for a whole round: what a tasker steps over grows during a round.
     """
 
+    title: str = "The labeling loop"
     sizes: tuple[int, ...] = (5_000,)
     ahead: int = 10_000
     crowds: tuple[Crowd, ...] = (Crowd(16), Crowd(64), Crowd(16, by_token=True), Crowd(1))
     seconds: float = 10  # as long as a tasker's marks are old (`labeling.submission.MARK_AGE`), or more
     rounds: int = 5
     last_pictures: int = 100
+
+
+AT_SIZE = LoopPlan("The labeling loop at size", (5_000, 100_000, 1_000_000), ahead=0, crowds=(Crowd(16),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +265,7 @@ def run(cluster: Cluster, plan: LoopPlan) -> Section:
     tables = [_loop_table(found, crowd) for crowd in plan.crowds]
     tables += [_ratio_table(found, plan), _scene_table(scenes), _audit_table(audits)]
     data = {"plan": asdict(plan), "rounds": _raw(found), "audits": audits}
-    return Section("The labeling loop", HOW, tables, _figures(found, plan, audits), data)
+    return Section(plan.title, f"{HOW} Measured at {commit()}.", tables, _figures(found, plan, audits), data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +350,12 @@ def _growth(found: Sequence[Subject], system: System, size: str, crowd: Crowd) -
     return median_ratio(here, there)
 
 
+def _slower(found: Sequence[Subject], size: str, crowd: Crowd) -> float:
+    """Return how many times longer a label takes at this size than at the first."""
+    here, there = (_series(found, OURS, each, crowd, "labels_per_second") for each in (size, found[0].size))
+    return median_ratio(there, here)
+
+
 def _sizes(found: Sequence[Subject]) -> list[str]:
     return list(dict.fromkeys(subject.size for subject in found))
 
@@ -394,6 +404,9 @@ def _figures(found: Sequence[Subject], plan: LoopPlan, audits: dict[str, dict[st
         for crowd in plan.crowds:
             words = f"CPU a label over that of {sizes[0]} pictures, {size}, {crowd}"
             kept.append(Figure.at_most(words, _growth(found, OURS, size, crowd), MOST_GROWTH))
+            if size != AHEAD:
+                words = f"time a label over that with {sizes[0]} pictures, {size}, {crowd}"
+                kept.append(Figure.at_most(words, _slower(found, size, crowd), MOST_GROWTH))
     wrong = sum(sum(audit.values()) for audit in audits.values())
     return [*kept, Figure.at_most("found by the audits", wrong, 0)]
 

@@ -28,7 +28,7 @@ Numbers = NDArray[np.float32]
 MOST_BEGUN = 2
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # of malloc.h
 _KEPT_BYTES = 1 << 30
-_SWITCH_SECONDS = 0.0001  # of another thread, before one that waits for the interpreter has it
+_SWITCH_SECONDS = 0.00005  # of another thread, before one that waits for the interpreter has it
 
 
 @cache
