@@ -1,8 +1,8 @@
 """`make bench`: every benchmark in one go, into `bench/results.md` and `bench/results.json`.
 
 `--large` runs the labeling loop with up to 1,000,000 pictures too (a quarter of an hour more); without it, what was
-measured of that before stays. `--quick` only shows that everything runs. Exit status 1 when a goal is missed, or a ratio
-is much worse than in the results.json that is there.
+measured of that before stays. `--quick` only shows that everything runs. Exit status 1 when a goal is missed, or a
+ratio is much worse than in the results.json that is there.
 """
 
 import signal
