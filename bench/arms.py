@@ -16,6 +16,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from django.db import connection
 from django.utils import timezone
 
 from bench.networks import NETWORKS, SIDE, Bare, build, weights
@@ -65,7 +66,7 @@ def _turns(
     times: dict[str, list[float]] = {way: [] for way in ways}
     for turn in range(rounds + 1):
         pictures(Image.objects.count() + 1, batch_size * batches, SIDE, timezone.now())
-        os.sync()  # else the pictures are written to the disk while the last ways are measured
+        _settle()
         measured = [
             *(_alone(start, batches) for start in bare.values()),
             *(speed for arm in arms for speed in (arm.answers(batches), arm.rows())),
@@ -73,6 +74,14 @@ def _turns(
         for way, speed in zip(ways, measured, strict=True):
             times[way] += [speed] if turn else []
     return times
+
+
+def _settle() -> None:
+    """Have what was just made written, vacuumed and analyzed now: else that happens at some time in the next minutes."""
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+        cursor.execute("CHECKPOINT")
+    os.sync()
 
 
 def _alone(start: Callable[[], Bare], batches: int) -> float:
@@ -155,6 +164,7 @@ class _Arm:
         Run.objects.filter(fresh=True).update(not_before=timezone.now() + timedelta(days=1))
         self._made.retired_at = timezone.now()
         self._made.save()
+        _settle()
 
     def close(self) -> None:
         """End what is loaded."""
