@@ -77,7 +77,7 @@ def _turns(
 
 
 def _settle() -> None:
-    """Have what was just made written, vacuumed and analyzed now: else that happens at some time in the next minutes."""
+    """Have what was just made written, vacuumed and analyzed now: else it happens while something is timed."""
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
         cursor.execute("CHECKPOINT")
