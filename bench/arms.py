@@ -137,6 +137,7 @@ class _Arm:
         rng = np.random.default_rng(1)
         shape = (self._policy.batch_size, SIDE, SIDE, 3)
         noise = [rng.integers(0, 256, shape, dtype=np.uint8) for _ in range(2)]
+        _settle()
         started = time.perf_counter()
         self._session.send(noise[0])
         for number in range(1, batches):

@@ -8,7 +8,7 @@ from bench import networks
 from tests.images import PYTHON, Image, Layer, files_layer, numpy_layer, python_layer, torch_layer
 
 _KIT = Path(defense_kit.__file__).parent
-# What a participant would write around a network: as in the kit's own example for torch.
+# What a participant would write around a network, but for its threads: as in the kit's own example for torch.
 _TORCH = """
 import numpy as np
 import torch

@@ -20,8 +20,7 @@ SIDE = 299
 CNN, RESNET50 = "demo-cnn", "resnet50"
 # The slow one first: a defense is asked about all pictures there are.
 NETWORKS = (RESNET50, CNN)
-# The other processors are left to the contest's work, as all are where a network runs on a card: on as many threads as
-# there are processors, a network would be measured to slow down by whatever else is done, by whomever.
+# The other processors do the contest's work, as they do where a network runs on a card: docs/decisions/0045.
 THREADS = 1
 
 

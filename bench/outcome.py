@@ -144,11 +144,11 @@ def record(folder: Path, report: Report) -> int:
     return 1 if failures else 0
 
 
-def record_sections(folder: Path, sections: Sequence[Section], machine: dict[str, str] | None = None) -> int:
-    """Put measured sections in the place of those of their titles, and keep the others; return the exit status."""
+def record_sections(folder: Path, sections: Sequence[Section]) -> int:
+    """Put sections that were measured alone in the place of those of their titles; return the exit status."""
     before, measured = Report.read(folder), {section.title: section for section in sections}
     kept = [measured.pop(each.title, each) for each in before.sections]
-    return record(folder, Report(machine or before.machine, [*kept, *measured.values()]))
+    return record(folder, Report(before.machine, [*kept, *measured.values()]))
 
 
 def percentiles(values: Sequence[float]) -> tuple[float, float, float]:

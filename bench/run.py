@@ -1,6 +1,6 @@
 """`make bench`: every benchmark in one go, into `bench/results.md` and `bench/results.json`.
 
-`--large` runs the labeling loop with up to 1,000,000 pictures too (a quarter of an hour more); without it, what was
+`python -m bench.run --large` runs the labeling loop with up to 1,000,000 pictures too; without `--large`, what was
 measured of that before stays. `--quick` only shows that everything runs. Exit status 1 when a goal is missed, or a
 ratio is much worse than in the results.json that is there.
 """
@@ -15,8 +15,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bench import label_page, labeling_loop, last_minute, machine, release, rules, scoring, verify, warmup, what_if
-from bench.labeling_loop import Crowd
-from bench.outcome import Section, record_sections
+from bench.labeling_loop import AT_SIZE, Crowd
+from bench.outcome import Report, Section, record
 from bench.servers import Cluster, cluster
 from bench.warmup_runs import QUICK as WARMUP_QUICK
 
@@ -41,7 +41,7 @@ def benchmarks(*, large: bool, quick: bool) -> list[Callable[[Cluster], Section]
             *(partial(each, plan=scoring.QUICK) for each in scoring.BENCHMARKS),
             *(partial(each, plan=WARMUP_QUICK) for each in warmup.BENCHMARKS),
         ]
-    loops = [labeling_loop.LoopPlan(), *([labeling_loop.AT_SIZE] if large else [])]
+    loops = [labeling_loop.LoopPlan(), *([AT_SIZE] if large else [])]
     others: list[Callable[[Cluster], Section]] = [release.run, verify.run, what_if.run, label_page.run, last_minute.run]
     return [
         lambda _: rules.run(),
@@ -75,7 +75,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     with cluster() as servers:
         measured = _measured(servers, benchmarks(large=options.large, quick=options.quick))
-        return record_sections(options.out, list(measured), facts(servers))
+        sections = [*measured, *_at_size(options.out, large=options.large)]
+        return record(options.out, Report(facts(servers), sections))
+
+
+def _at_size(folder: Path, *, large: bool) -> list[Section]:
+    """Return what an earlier report has of the loop at size, where that was not measured anew."""
+    return [] if large else [each for each in Report.read(folder).sections if each.title == AT_SIZE.title]
 
 
 if __name__ == "__main__":

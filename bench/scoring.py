@@ -42,7 +42,7 @@ DEADLINES = ConversationDeadlines(start=120, hello=60, batch=60)
 _DISK = "/var/tmp"  # images have gigabytes, and /tmp may be memory
 _WIRE = "The wire alone"
 _WAYS = {"worker": IN_WORKER, "container": SEALED}
-_BASE = "bare, memory kept"  # one that allocates each batch again is no fair measure: it is three times as slow
+_BASE = "bare, memory kept"  # one that allocates each batch again is no fair measure: the CNN is three times as slow
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +141,9 @@ def judged(found: Mapping[str, Any], place: Engine, plan: ScoringPlan) -> Sectio
     """Return the section for what `bench.scored throughput` found."""
     how = (
         f"Pictures a second at {SIDE} x {SIDE} in batches of {BATCH} on {found['device']}. Each network has {THREADS} "
-        f"thread of {os.cpu_count()} processors. "
-        "`bare` is the network alone in a process of its own, two batches in turn; `memory kept` with the settings of "
-        "the C library's allocator and of OpenMP's threads that the contest gives to containers, and what the others "
+        f"thread, the machine {os.cpu_count()} processors. "
+        "`bare` is the network alone in a process of its own for each turn, two batches in turn; `memory kept` with the "
+        "settings of the C library's allocator and of OpenMP's threads that the contest gives to containers, and what the others "
         "are measured against. `answers` is from batches "
         "that lie in memory to their answers, as a scorer sends them, two on their way. `rows` is the whole of the "
         f"contest's work: claim, read the pictures, ask, keep the answers in PostgreSQL. Medians of {plan.rounds} "

@@ -52,8 +52,8 @@ def throughput(_: Cluster, plan: WarmupPlan | None = None) -> Section:
     how = (
         "Queries a second of an attack, from its pictures to its results through a defense in a process of its own, "
         "over the rows a second of the network alone in a process with nothing else. "
-        f"Medians of {plan.rounds} turns. The network has {THREADS} thread of {os.cpu_count()} processors: what makes "
-        f"the queries and what answers them work side by side. Measured at {commit()}."
+        f"Medians of {plan.rounds} turns. The network has {THREADS} thread, the machine {os.cpu_count()} processors: "
+        f"what makes the queries and what answers them work side by side. Measured at {commit()}."
     )
     table = Table("Queries", ["network", "attack", "rows of a batch", "bare, rows/s", "queries/s", "of bare"], rows)
     return Section("Warm-up", how, [table], figures, data)

@@ -12,7 +12,7 @@ from datetime import datetime
 import structlog
 
 from scoring import leases, services
-from scoring.inference import choose_device, name_device
+from scoring.inference import choose_device, name_device, tune_process
 from scoring.leases import LeaseLost
 from scoring.models import Run
 from scoring.run_work import RunWork
@@ -34,6 +34,7 @@ class ScoringEngine(AbstractContextManager["ScoringEngine"]):
 
     def __init__(self, *, name: str, clock: Clock, device: str, runtime: str = "", find_runner: FindRunner) -> None:
         self.name, self.clock, self.runtime = name, clock, runtime
+        tune_process()
         self._device_setting, self._find_runner = device, find_runner
         self._warm: WarmSession | None = None
 

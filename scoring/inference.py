@@ -28,7 +28,7 @@ Numbers = NDArray[np.float32]
 MOST_BEGUN = 2
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # of malloc.h
 _KEPT_BYTES = 1 << 30
-_SWITCH_SECONDS = 0.00005  # of another thread, before one that waits for the interpreter has it
+_SWITCH_SECONDS = 0.00005  # after which a waiting thread asks for the interpreter
 
 
 @cache
@@ -36,13 +36,13 @@ def load_torch() -> ModuleType:
     """Import torch, set to be deterministic, and return it."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when CUDA starts, so before the import
     os.environ.setdefault("GOMP_SPINCOUNT", SHORT_WAIT["GOMP_SPINCOUNT"])
-    _keep_memory()
+    tune_process()
     import torch
 
     # use_deterministic_algorithms also sets the compiler, which nothing here uses; its import takes as long as torch's.
     torch.set_deterministic_debug_mode("error")
-    # It also fills all memory, for networks that read what nothing was written to. None here does, and filling takes
-    # 5 % of a small network's time.
+    # This mode also fills all memory, for networks that read what nothing was written to. None here does, and filling
+    # takes 5 % of a small network's time.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.allow_tf32 = False
@@ -50,8 +50,14 @@ def load_torch() -> ModuleType:
     return torch
 
 
-def _keep_memory() -> None:
-    """Let GNU's C library keep what a batch needed for the next one, as a container's environment does."""
+def tune_process() -> None:
+    """Set what makes batches quick: GNU's C library keeps the memory of one for the next, as a container's environment
+    says, and a thread that waits for Python's interpreter soon asks for it.
+
+    A network needs the interpreter before each operation, a conversation at each step, while another thread reads
+    pictures or keeps answers.
+    """
+    sys.setswitchinterval(_SWITCH_SECONDS)
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):
         library.mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES)
@@ -64,8 +70,6 @@ def _processors() -> ThreadPoolExecutor:
     """Return threads for at most MOST_BEGUN batches at once, among which torch's threads are divided."""
     torch = load_torch()
     threads = torch.get_num_threads()
-    # Between two operations a network waits for the interpreter, which the scorer's other threads use meanwhile.
-    sys.setswitchinterval(_SWITCH_SECONDS)
     batches = min(MOST_BEGUN, threads)
     return ThreadPoolExecutor(batches, "network", torch.set_num_threads, (threads // batches,))
 

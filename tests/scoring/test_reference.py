@@ -81,6 +81,18 @@ def test_torch_is_set_to_be_deterministic() -> None:
     assert not torch.is_autocast_enabled("cpu")
 
 
+def test_a_network_answers_the_same_whatever_its_memory_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    deterministic = inference.load_torch().utils.deterministic
+    assert deterministic.fill_uninitialized_memory is False
+    found = []
+    for filled in (False, True):
+        monkeypatch.setattr(deterministic, "fill_uninitialized_memory", filled)
+        model = cnn().load("cpu", PICTURES.shape[1], len(PICTURES))
+        model.send(PICTURES)
+        found.append(model.receive())
+    assert all(map(np.array_equal, *found))
+
+
 def test_the_processor_is_always_there_and_auto_takes_cuda_where_it_is() -> None:
     assert inference.choose_device("cpu") == "cpu"
     assert inference.describe_device("cpu").startswith("cpu, ")
