@@ -142,9 +142,9 @@ def judged(found: Mapping[str, Any], place: Engine, plan: ScoringPlan) -> Sectio
     how = (
         f"Pictures a second at {SIDE} x {SIDE} in batches of {BATCH} on {found['device']}. Each network has {THREADS} "
         f"thread, the machine {os.cpu_count()} processors. "
-        "`bare` is the network alone in a process of its own for each turn, two batches in turn; `memory kept` with the "
-        "settings of the C library's allocator and of OpenMP's threads that the contest gives to containers, and what the others "
-        "are measured against. `answers` is from batches "
+        "`bare` is the network alone in a process of its own for each turn, two batches in turn; `memory kept` with "
+        "the settings of the C library's allocator and of OpenMP's threads that the contest gives to containers, and "
+        "what the others are measured against. `answers` is from batches "
         "that lie in memory to their answers, as a scorer sends them, two on their way. `rows` is the whole of the "
         f"contest's work: claim, read the pictures, ask, keep the answers in PostgreSQL. Medians of {plan.rounds} "
         "turns in which everything ran once; ratios are medians of ratios within a turn. Containers have all the "
