@@ -1,7 +1,7 @@
 """`make bench`: every benchmark in one go, into `bench/results.md` and `bench/results.json`.
 
-`python -m bench.run --large` runs the labeling loop with up to 1,000,000 pictures too; without `--large`, what was
-measured of that before stays. `--quick` only shows that everything runs. Exit status 1 when a goal is missed, or a
+`python -m bench.run --large` runs the labeling loop with up to 1,000,000 pictures too; without `--large`, the
+earlier figures of that stay. `--quick` only shows that everything runs. Exit status 1 when a goal is missed, or a
 ratio is much worse than in the results.json that is there.
 """
 
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _at_size(folder: Path, *, large: bool) -> list[Section]:
-    """Return what an earlier report has of the loop at size, where that was not measured anew."""
+    """Return the loop at size of the earlier report, where this run does not measure it."""
     return [] if large else [each for each in Report.read(folder).sections if each.title == AT_SIZE.title]
 
 
