@@ -1,13 +1,14 @@
 """The ways of running a network, timed side by side; imported where Django is set up (`bench.scored`).
 
 Each way is timed in two parts: batches that lie in memory until their answers are there, which is what the wire and
-the harness cost, and the whole of the contest's work, from the claim of a run to the rows of its answers.
+the harness cost, and the whole of the contest's work, from the claim of a run to the rows of its answers. Each turn is
+in a process of its own, because where a process's memory happens to lie makes several per cent.
 """
 
 import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import timedelta
 from functools import partial
@@ -19,7 +20,7 @@ import numpy as np
 from django.db import connection
 from django.utils import timezone
 
-from bench.networks import NETWORKS, SIDE, Bare, build, weights
+from bench.networks import SIDE, Bare, build, weights
 from bench.scored import defense, pictures, policy_of
 from defense_kit.limits import DefenseLimits
 from labeling.models import Image
@@ -31,49 +32,36 @@ from scoring.reference.demo_cnn import DemoCnn
 from scoring.runner import ReferenceSession
 from scoring.sealed import ContainerRunner, ResponseDeadlines
 
+_WARM_BATCHES = 2  # not counted: memory is taken and the container's libraries are read
 
-def throughput(device: str, batch_size: int, rounds: int, plans: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Time networks alone and in each way of running them, one after the other, `rounds` times.
 
-    `plans` says for a network of NETWORKS how many `batches` a time, and under `image` what the engine calls its
-    container; without one, it is not sealed. All times are pictures a second.
+def turn(
+    name: str, image: str, device: str, batch_size: int, batches: int, *, backwards: bool
+) -> tuple[str, dict[str, float]]:
+    """Time the network of this name alone and in each way of running it, one after the other, in an empty site.
+
+    `image` is what the engine calls its container; without one, it is not sealed. Return the device, and pictures a
+    second of each way.
     """
     chosen = choose_device(device)
-    found: dict[str, Any] = {"device": describe_device(chosen), "networks": {}}
     policy = policy_of(batch_size, SIDE, 2, timezone.now())
-    with tempfile.TemporaryDirectory(prefix="unanimous-bench-", dir="/var/tmp") as folder:
-        for name in (name for name in NETWORKS if name in plans):
-            file, plan = weights(name, Path(folder)), plans[name]
-            with ExitStack() as stack:
-                arms = [_Arm(name, "", partial(_InWorker, name, file), chosen, policy)]
-                if plan["image"]:
-                    arms.append(_Arm(name, plan["image"], partial(_sealed, Path(folder)), chosen, policy))
-                for arm in arms:
-                    stack.callback(arm.close)
-                bare = {
-                    way: partial(Bare, name, file, chosen, batch_size, tuned=tuned)
-                    for way, tuned in (("bare", False), ("bare, memory kept", True))
-                }
-                found["networks"][name] = _turns(bare, arms, rounds, plan["batches"], batch_size)
-    return found
-
-
-def _turns(
-    bare: Mapping[str, Callable[[], Bare]], arms: Sequence["_Arm"], rounds: int, batches: int, batch_size: int
-) -> dict[str, list[float]]:
-    """Measure everything once in each turn, so that a busy neighbour is in all of it; the first turn does not count."""
-    ways = [*bare, *(f"{arm.way}, {part}" for arm in arms for part in ("answers", "rows"))]
-    times: dict[str, list[float]] = {way: [] for way in ways}
-    for turn in range(rounds + 1):
-        pictures(Image.objects.count() + 1, batch_size * batches, SIDE, timezone.now())
-        _settle()
-        measured = [
-            *(_alone(start, batches) for start in bare.values()),
-            *(speed for arm in arms for speed in (arm.answers(batches), arm.rows())),
-        ]
-        for way, speed in zip(ways, measured, strict=True):
-            times[way] += [speed] if turn else []
-    return times
+    with tempfile.TemporaryDirectory(prefix="unanimous-bench-", dir="/var/tmp") as folder, ExitStack() as stack:
+        file = weights(name, Path(folder))
+        arms = [_Arm(name, "", partial(_InWorker, name, file), chosen, policy)]
+        if image:
+            arms.append(_Arm(name, image, partial(_sealed, Path(folder)), chosen, policy))
+        ways: dict[str, Callable[[int], float]] = {}
+        for way, tuned in (("bare", False), ("bare, memory kept", True)):
+            ways[way] = partial(_alone, partial(Bare, name, file, chosen, batch_size, tuned=tuned))
+        for arm in arms:
+            stack.callback(arm.close)
+            ways |= {f"{arm.way}, answers": arm.answers, f"{arm.way}, rows": arm.rows}
+        order = list(reversed(ways)) if backwards else list(ways)
+        speeds: dict[str, float] = {}
+        for number in (_WARM_BATCHES, batches):
+            pictures(Image.objects.count() + 1, batch_size * number, SIDE, timezone.now())
+            speeds = {way: ways[way](number) for way in order}
+        return describe_device(chosen), {way: speeds[way] for way in ways}
 
 
 def _settle() -> None:
@@ -85,9 +73,9 @@ def _settle() -> None:
 
 
 def _alone(start: Callable[[], Bare], batches: int) -> float:
-    """Time a process of its own in each turn: where its memory happens to lie makes several per cent."""
+    """Time the network in a process that nothing else is in."""
     with start() as bare:
-        bare(2)
+        bare(_WARM_BATCHES)
         return bare(batches)
 
 
@@ -146,7 +134,7 @@ class _Arm:
         self._session.receive()
         return batches * self._policy.batch_size / (time.perf_counter() - started)
 
-    def rows(self) -> float:
+    def rows(self, _batches: int) -> float:
         """Have all new pictures scored, from the claim of a run to the rows of its answers."""
         self._plan()
         before = Prediction.objects.count()

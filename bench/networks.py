@@ -18,8 +18,6 @@ from defense_kit.limits import library_settings
 
 SIDE = 299
 CNN, RESNET50 = "demo-cnn", "resnet50"
-# The slow one first: a defense is asked about all pictures there are.
-NETWORKS = (RESNET50, CNN)
 # The other processors do the contest's work, as they do where a network runs on a card: docs/decisions/0045.
 THREADS = 1
 

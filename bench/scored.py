@@ -130,11 +130,11 @@ def flat(sizes: list[int], side: int = 16) -> dict[str, Any]:
 def main(step: str, *arguments: str) -> None:
     """Do one step and print what it measured as JSON."""
     django.setup()
-    if step == "throughput":
-        from bench.arms import throughput
+    found: Any
+    if step == "turn":
+        from bench.arms import turn
 
-        device, batch_size, rounds, plans = arguments
-        found = throughput(device, int(batch_size), int(rounds), json.loads(plans))
+        found = turn(**json.loads(arguments[0]))
     else:
         found = flat([int(size) for size in arguments])
     print(json.dumps(found))

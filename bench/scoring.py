@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from argparse import ArgumentParser
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ import numpy as np
 
 from bench import chaos, images
 from bench.machine import commit
-from bench.networks import CNN, NETWORKS, RESNET50, SIDE, THREADS
+from bench.networks import CNN, RESNET50, SIDE, THREADS
 from bench.outcome import Figure, Section, Table, median_ratio, record_sections
 from bench.servers import Cluster, cluster, environment, python
 from defense_kit import container
@@ -46,11 +47,18 @@ _BASE = "bare, memory kept"  # one that allocates each batch again is no fair me
 
 
 @dataclass(frozen=True, slots=True)
-class ScoringPlan:
-    """How much of everything: batches of each network a time, whether in containers too, pictures."""
+class Turns:
+    """How often a network is timed, with how many batches each way."""
 
-    rounds: int = 5
-    batches: Mapping[str, int] = field(default_factory=lambda: {RESNET50: 4, CNN: 384})
+    turns: int
+    batches: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringPlan:
+    """How much of everything: turns of each network, whether in containers too, pictures."""
+
+    networks: Mapping[str, Turns] = field(default_factory=lambda: {RESNET50: Turns(4, 4), CNN: Turns(12, 192)})
     sealed: bool = True
     wire_pictures: int = 32_000
     wire_batches: tuple[int, ...] = (64, 16)
@@ -59,8 +67,7 @@ class ScoringPlan:
 
 
 QUICK = ScoringPlan(
-    rounds=1,
-    batches={CNN: 4},
+    networks={CNN: Turns(1, 4)},
     sealed=False,
     wire_pictures=640,
     wire_batches=(16,),
@@ -115,18 +122,28 @@ def loaded(address: str, made: Sequence[Image], folder: Path) -> Iterator[Any]:
 def throughput(servers: Cluster, plan: ScoringPlan | None = None) -> Section:
     """Time the networks alone, in the worker, and in containers where an engine can run them."""
     plan = plan or ScoringPlan()
+    device, found = "", dict[str, dict[str, list[float]]]()
     with engine() as place, tempfile.TemporaryDirectory(prefix="unanimous-bench-", dir=_DISK) as folder:
-        names = [name for name in NETWORKS if name in plan.batches]
         sealed = place.address and plan.sealed
-        made = {name: images.network_image(name, Path(folder)) for name in names} if sealed else {}
-        plans = {name: {"batches": plan.batches[name], "image": ""} for name in names}
+        made = {name: images.network_image(name, Path(folder)) for name in plan.networks} if sealed else {}
         with loaded(place.address, list(made.values()), Path(folder)) if made else nullcontext():
-            for name, image in made.items():
-                plans[name]["image"] = image.id
-            site = _site(servers, "scoring-throughput", Path(folder), place)
-            step = ["-m", "bench.scored", "throughput", "cpu", str(BATCH), str(plan.rounds), json.dumps(plans)]
-            found = json.loads(python(step, site).splitlines()[-1])
-    return judged(found, place, plan)
+            for name, turns in plan.networks.items():
+                what = {"name": name, "image": made[name].id if made else "", "batches": turns.batches}
+                found[name] = defaultdict(list)
+                for number in range(turns.turns):
+                    device, speeds = _turn(servers, place, what | {"backwards": number % 2 == 1})
+                    for way, speed in speeds.items():
+                        found[name][way].append(speed)
+    return judged(device, found, place, plan)
+
+
+def _turn(servers: Cluster, place: Engine, what: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
+    """Run `bench.arms.turn` in a new site: in an old one a new defense would be asked about the earlier pictures."""
+    with tempfile.TemporaryDirectory(prefix="unanimous-bench-", dir=_DISK) as folder:
+        site = _site(servers, "scoring-throughput", Path(folder), place)
+        asked = json.dumps({"device": "cpu", "batch_size": BATCH, **what})
+        device, speeds = json.loads(python(["-m", "bench.scored", "turn", asked], site).splitlines()[-1])
+        return device, speeds
 
 
 def _site(servers: Cluster, name: str, folder: Path, place: Engine | None = None) -> dict[str, str]:
@@ -137,23 +154,27 @@ def _site(servers: Cluster, name: str, folder: Path, place: Engine | None = None
     return environment("config.settings", servers.create_migrated(name)) | threads | host | {"DATA_DIR": str(folder)}
 
 
-def judged(found: Mapping[str, Any], place: Engine, plan: ScoringPlan) -> Section:
-    """Return the section for what `bench.scored throughput` found."""
+def judged(
+    device: str, found: Mapping[str, Mapping[str, Sequence[float]]], place: Engine, plan: ScoringPlan
+) -> Section:
+    """Return the section for the pictures a second of each network, way and turn."""
+    counts = ", ".join(f"{each.turns} of {name}" for name, each in plan.networks.items())
     how = (
-        f"Pictures a second at {SIDE} x {SIDE} in batches of {BATCH} on {found['device']}. Each network has {THREADS} "
+        f"Pictures a second at {SIDE} x {SIDE} in batches of {BATCH} on {device}. Each network has {THREADS} "
         f"thread, the machine {os.cpu_count()} processors. "
-        "`bare` is the network alone in a process of its own for each turn, two batches in turn; `memory kept` with "
+        "`bare` is the network alone in a process of its own, two batches in turn; `memory kept` with "
         "the settings of the C library's allocator and of OpenMP's threads that the contest gives to containers, and "
         "what the others are measured against. `answers` is from batches "
         "that lie in memory to their answers, as a scorer sends them, two on their way. `rows` is the whole of the "
-        f"contest's work: claim, read the pictures, ask, keep the answers in PostgreSQL. Medians of {plan.rounds} "
-        "turns in which everything ran once; ratios are medians of ratios within a turn. Containers have all the "
-        f"contest's flags. Measured at {commit()}."
+        "contest's work: claim, read the pictures, ask, keep the answers in PostgreSQL. Medians of turns in which "
+        f"everything ran once in new processes, every second one in reversed order ({counts}); ratios are medians of "
+        "ratios within a turn. Containers have all the contest's flags. "
+        f"Measured at {commit()}."
     )
     if not place.address:
         how += f" Nothing was measured in containers: {place.without}."
     rows, figures = [], []
-    for name, times in found["networks"].items():
+    for name, times in found.items():
         for way, speeds in times.items():
             ratio = median_ratio(speeds, times[_BASE])
             rows.append([name, way, median(speeds), ratio])
@@ -161,7 +182,7 @@ def judged(found: Mapping[str, Any], place: Engine, plan: ScoringPlan) -> Sectio
             if where in _WAYS:
                 figures.append(Figure.at_least(f"pictures/s, {name}, {way}", ratio, _WAYS[where], floor=_BASE))
     table = Table("Throughput", ["network", "way", "pictures/s", f"of {_BASE}"], rows)
-    return Section("Scoring", how, [table], figures, {"found": dict(found)})
+    return Section("Scoring", how, [table], figures, {"found": found})
 
 
 # The wire ------------------------------------------------------------------------------------------------------------
