@@ -105,8 +105,8 @@ def _answer_all(connection: socket.socket, ready: ContestReady, predict: Predict
 
 def _batches(connection: socket.socket, ready: ContestReady) -> Any:
     """Yield each batch and the function that gives its buffer back; the next one is read meanwhile."""
-    free: queue.Queue[bytearray] = queue.Queue()
-    full: queue.Queue[Any] = queue.Queue()
+    free: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
+    full: queue.SimpleQueue[Any] = queue.SimpleQueue()
     for _ in range(BUFFERS):
         free.put(bytearray(_bytes_of(ready, ready.batch_size)))
     reader = threading.Thread(target=_read_all, args=(connection, ready, free, full), daemon=True)
@@ -126,7 +126,7 @@ def _bytes_of(ready: ContestReady, rows: int) -> int:
 
 
 def _read_all(
-    connection: socket.socket, ready: ContestReady, free: "queue.Queue[bytearray]", full: "queue.Queue[Any]"
+    connection: socket.socket, ready: ContestReady, free: "queue.SimpleQueue[bytearray]", full: "queue.SimpleQueue[Any]"
 ) -> None:
     """Read batches until the other side hangs up (None) or something is wrong (the error itself)."""
     try:
@@ -140,7 +140,7 @@ def _read_all(
 
 
 def _read_batch(
-    connection: socket.socket, ready: ContestReady, free: "queue.Queue[bytearray]"
+    connection: socket.socket, ready: ContestReady, free: "queue.SimpleQueue[bytearray]"
 ) -> Optional[ServedBatch]:
     header = _read_header(connection, frames.BATCH)
     if header is None:

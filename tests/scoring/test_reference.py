@@ -5,6 +5,7 @@ import subprocess
 import sys
 from datetime import datetime
 from io import StringIO
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,10 @@ def test_importing_brings_neither_torch_nor_a_container_engine() -> None:
 def test_batches_at_once_share_the_processors_and_have_the_numbers_of_one_alone() -> None:
     torch, threads = inference.load_torch(), inference.load_torch().get_num_threads()
     batches = min(2, threads)
-    inside = [inference._processors().submit(torch.get_num_threads).result() for _ in range(4)]
+    counts = SimpleQueue[int]()
+    for _ in range(4):
+        inference._waiting_batches().put(lambda: counts.put(torch.get_num_threads()))
+    inside = [counts.get(timeout=60) for _ in range(4)]
     assert inside == [threads // batches] * 4 and torch.get_num_threads() == threads
     network = demo_cnn.build_network(torch)
     inference.load_weights(network, cnn().weights_path)
@@ -71,6 +75,25 @@ def test_batches_at_once_share_the_processors_and_have_the_numbers_of_one_alone(
     for images in (PICTURES, PICTURES[::-1].copy()):
         forward.send(images)
     assert all(np.array_equal(forward.receive(), numbers) for numbers in alone)
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError("no room"), SystemExit(3)], ids=["an error", "what ends a thread that has no caller"]
+)
+def test_what_a_network_raises_reaches_who_waits_and_the_next_batch_is_answered(error: BaseException) -> None:
+    torch = inference.load_torch()
+    for _ in range(4):
+
+        def network(_images: Any) -> Any:
+            raise error
+
+        failing = inference.OnProcessor(torch, network, ())
+        failing.begin(PICTURES)
+        with pytest.raises(type(error), match=str(error)):
+            failing.finish()
+    place = inference.OnProcessor(torch, lambda images: images[:, 0, 0, :2].float(), ())
+    place.begin(PICTURES)
+    assert np.array_equal(place.finish(), PICTURES[:, 0, 0, :2])
 
 
 def test_torch_is_set_to_be_deterministic() -> None:
