@@ -58,7 +58,7 @@ class Turns:
 class ScoringPlan:
     """How much of everything: turns of each network, whether in containers too, pictures."""
 
-    networks: Mapping[str, Turns] = field(default_factory=lambda: {RESNET50: Turns(4, 4), CNN: Turns(12, 192)})
+    networks: Mapping[str, Turns] = field(default_factory=lambda: {RESNET50: Turns(4, 4), CNN: Turns(8, 384)})
     sealed: bool = True
     wire_pictures: int = 32_000
     wire_batches: tuple[int, ...] = (64, 16)

@@ -52,7 +52,8 @@ def throughput(_: Cluster, plan: WarmupPlan | None = None) -> Section:
     how = (
         "Queries a second of an attack, from its pictures to its results through a defense in a process of its own, "
         "over the rows a second of the network alone in a process with nothing else. "
-        f"Medians of {plan.rounds} turns. The network has {THREADS} thread, the machine {os.cpu_count()} processors: "
+        f"Medians of {plan.rounds} turns, both in new processes each. The network has {THREADS} thread, the machine "
+        f"{os.cpu_count()} processors: "
         f"what makes the queries and what answers them work side by side. Measured at {commit()}."
     )
     table = Table("Queries", ["network", "attack", "rows of a batch", "bare, rows/s", "queries/s", "of bare"], rows)
@@ -70,13 +71,10 @@ def _speeds(place: Path, speed: Speed, plan: WarmupPlan) -> tuple[list[float], l
     running = most_running(speed.attack, speed.rows)
     pictures = [drawn_picture(Label.BICYCLE, number) for number in range(max(running, speed.pictures))]
     # No picture ends early: the rate is that of a run with many pictures.
-    with (
-        patch.object(spsa_module, "ENOUGH", -inf),
-        patch.object(boundary_module, "GOAL", 0),
-        bare(place, speed.rows) as process,
-    ):
+    with patch.object(spsa_module, "ENOUGH", -inf), patch.object(boundary_module, "GOAL", 0):
         for _ in range(plan.rounds):
-            alone.append(bare_speed(process, speed.batches))
+            with bare(place, speed.rows) as process:
+                alone.append(bare_speed(process, speed.batches))
             ran, counts = run_attack(place, pictures, begin, speed.rows, running)
             asked.append(counts.wanted / ran.seconds)
     return alone, asked

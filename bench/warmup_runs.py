@@ -53,7 +53,7 @@ class WarmupPlan:
 
     rounds: int = 3
     speeds: Sequence[Speed] = (
-        *(Speed(CNN, attack, 64, 20, pictures, 6) for attack, pictures in _SMALL_CNN),
+        *(Speed(CNN, attack, 64, 100, pictures, 6) for attack, pictures in _SMALL_CNN),
         Speed(RESNET50, "spsa", 16, 8, 9, 2),
         Speed(RESNET50, "boundary", 4, 8, 2, 2),
     )
