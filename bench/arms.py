@@ -60,6 +60,7 @@ def turn(
         speeds: dict[str, float] = {}
         for number in (_WARM_BATCHES, batches):
             pictures(Image.objects.count() + 1, batch_size * number, SIDE, timezone.now())
+            _settle()
             speeds = {way: ways[way](number) for way in order}
         return describe_device(chosen), {way: speeds[way] for way in ways}
 

@@ -10,7 +10,6 @@ import sys
 import tempfile
 import time
 from argparse import ArgumentParser
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -47,8 +46,8 @@ _BASE = "bare, memory kept"  # one that allocates each batch again is no fair me
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
-    """How often a network is timed, with how many batches each way."""
+class Timing:
+    """How many turns a network is timed, with how many batches each way."""
 
     turns: int
     batches: int
@@ -58,7 +57,7 @@ class Turns:
 class ScoringPlan:
     """How much of everything: turns of each network, whether in containers too, pictures."""
 
-    networks: Mapping[str, Turns] = field(default_factory=lambda: {RESNET50: Turns(4, 4), CNN: Turns(8, 384)})
+    networks: Mapping[str, Timing] = field(default_factory=lambda: {RESNET50: Timing(4, 4), CNN: Timing(8, 384)})
     sealed: bool = True
     wire_pictures: int = 32_000
     wire_batches: tuple[int, ...] = (64, 16)
@@ -67,7 +66,7 @@ class ScoringPlan:
 
 
 QUICK = ScoringPlan(
-    networks={CNN: Turns(1, 4)},
+    networks={CNN: Timing(1, 4)},
     sealed=False,
     wire_pictures=640,
     wire_batches=(16,),
@@ -127,21 +126,21 @@ def throughput(servers: Cluster, plan: ScoringPlan | None = None) -> Section:
         sealed = place.address and plan.sealed
         made = {name: images.network_image(name, Path(folder)) for name in plan.networks} if sealed else {}
         with loaded(place.address, list(made.values()), Path(folder)) if made else nullcontext():
-            for name, turns in plan.networks.items():
-                what = {"name": name, "image": made[name].id if made else "", "batches": turns.batches}
-                found[name] = defaultdict(list)
-                for number in range(turns.turns):
-                    device, speeds = _turn(servers, place, what | {"backwards": number % 2 == 1})
+            for name, timing in plan.networks.items():
+                found[name] = {}
+                network = {"name": name, "image": made[name].id if made else "", "batches": timing.batches}
+                for number in range(timing.turns):
+                    device, speeds = _turn(servers, place, network | {"backwards": number % 2 == 1})
                     for way, speed in speeds.items():
-                        found[name][way].append(speed)
+                        found[name].setdefault(way, []).append(speed)
     return judged(device, found, place, plan)
 
 
-def _turn(servers: Cluster, place: Engine, what: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
+def _turn(servers: Cluster, place: Engine, network: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
     """Run `bench.arms.turn` in a new site: in an old one a new defense would be asked about the earlier pictures."""
     with tempfile.TemporaryDirectory(prefix="unanimous-bench-", dir=_DISK) as folder:
         site = _site(servers, "scoring-throughput", Path(folder), place)
-        asked = json.dumps({"device": "cpu", "batch_size": BATCH, **what})
+        asked = json.dumps({"device": "cpu", "batch_size": BATCH, **network})
         device, speeds = json.loads(python(["-m", "bench.scored", "turn", asked], site).splitlines()[-1])
         return device, speeds
 

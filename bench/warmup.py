@@ -52,8 +52,8 @@ def throughput(_: Cluster, plan: WarmupPlan | None = None) -> Section:
     how = (
         "Queries a second of an attack, from its pictures to its results through a defense in a process of its own, "
         "over the rows a second of the network alone in a process with nothing else. "
-        f"Medians of {plan.rounds} turns, both in new processes each. The network has {THREADS} thread, the machine "
-        f"{os.cpu_count()} processors: "
+        f"Medians of {plan.rounds} turns, in each of which the network alone and the defense are started. "
+        f"The network has {THREADS} thread, the machine {os.cpu_count()} processors: "
         f"what makes the queries and what answers them work side by side. Measured at {commit()}."
     )
     table = Table("Queries", ["network", "attack", "rows of a batch", "bare, rows/s", "queries/s", "of bare"], rows)

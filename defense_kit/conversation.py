@@ -33,7 +33,9 @@ Over = Callable[[], tuple[Fault, str] | None]
 MOST_OUTSTANDING = 2
 TICK_SECONDS = 0.5  # how often a wait looks whether the program is over
 GRACE_SECONDS = 5.0  # from a hang-up until the reason for it is known
-BUFFER_BYTES = 256 << 10  # what is written is read while caches still hold it: 2 % more pictures for a small network
+# Less than a batch: what is written is read while the processor's caches hold it (docs/decisions/0037). The kernel
+# gives twice as much, or less where it must.
+BUFFER_BYTES = 256 << 10
 SOCKET_NAME = "defense.sock"
 LONGEST_PATH = 107  # bytes, what the address of a UNIX socket can hold
 _PEER = struct.Struct("3i")  # process id, user id, group id

@@ -4,12 +4,13 @@ Same weights, same batch size, same machine: the same numbers, bit for bit. So n
 kernels by timing, and an error where an operation has no deterministic form.
 """
 
+import atexit
 import ctypes
 import gc
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -67,24 +68,37 @@ def tune_process() -> None:
 
 
 @cache
-def _waiting_batches() -> "SimpleQueue[Callable[[], None]]":
+def _waiting_batches() -> "SimpleQueue[Callable[[], None] | None]":
     """Return where batches wait for one of at most MOST_BEGUN threads, among which torch's threads are divided.
 
-    An executor takes a small network 2 % of its time: each future has several locks, which threads hand to each other.
+    Why not an executor: docs/decisions/0037.
     """
     threads = load_torch().get_num_threads()
-    batches, waiting = min(MOST_BEGUN, threads), SimpleQueue[Callable[[], None]]()
-    for _ in range(batches):
-        Thread(target=_work_on, args=(waiting, threads // batches), name="network", daemon=True).start()
+    batches, waiting = min(MOST_BEGUN, threads), SimpleQueue[Callable[[], None] | None]()
+    workers = [
+        Thread(target=_work_on, args=(waiting, threads // batches), name="network", daemon=True) for _ in range(batches)
+    ]
+    for worker in workers:
+        worker.start()
+    atexit.register(_end, waiting, workers)
     return waiting
 
 
-def _work_on(waiting: "SimpleQueue[Callable[[], None]]", threads: int) -> None:
+def _work_on(waiting: "SimpleQueue[Callable[[], None] | None]", threads: int) -> None:
     torch = load_torch()
     torch.set_num_threads(threads)
     with torch.inference_mode():
-        while True:
-            waiting.get()()
+        while (work := waiting.get()) is not None:
+            work()
+            del work  # and the batch with it
+
+
+def _end(waiting: "SimpleQueue[Callable[[], None] | None]", workers: Sequence[Thread]) -> None:
+    """Let batches that are begun come to an end: a thread that Python stops inside torch can abort the process."""
+    for _ in workers:
+        waiting.put(None)
+    for worker in workers:
+        worker.join()
 
 
 @cache
@@ -209,20 +223,24 @@ class OnProcessor:
 
     def begin(self, images: Pixels) -> None:
         """Have the network work on the batch where it lies."""
-        _waiting_batches().put(partial(self._forward, images))
+        self._done = SimpleQueue()  # an earlier batch that nobody waited for has its own
+        _waiting_batches().put(partial(self._forward, images, self._done))
 
     def finish(self) -> Numbers:
         """Return the network's numbers, or raise what it raised."""
         done = self._done.get()
-        if isinstance(done, BaseException):
-            raise done
-        return done
-
-    def _forward(self, images: Pixels) -> None:
         try:
-            self._done.put(self._network(self._torch.from_numpy(images)).float().numpy())
+            if isinstance(done, BaseException):
+                raise done
+            return done
+        finally:
+            del done  # else its traceback holds this frame, and that the error
+
+    def _forward(self, images: Pixels, done: "SimpleQueue[Numbers | BaseException]") -> None:
+        try:
+            done.put(self._network(self._torch.from_numpy(images)).float().numpy())
         except BaseException as error:  # whatever it is, somebody waits for this batch
-            self._done.put(error)
+            done.put(error)
 
 
 class OnCard:

@@ -252,8 +252,7 @@ def test_without_an_engine_it_says_so_and_requires_nothing(monkeypatch: pytest.M
 def test_ratios_are_of_pairs_and_the_other_bare_pass_is_not_held_to_anything() -> None:
     ways = ("bare", "bare, memory kept", "worker, answers", "worker, rows")
     times = {way: [share, 10 * share] for way, share in zip(ways, (1.0, 10.0, 9.6, 5.0), strict=True)}
-    found = {"device": "cpu", "networks": {CNN: times, RESNET50: times}}
-    section = scoring.judged(found, scoring.Engine("", "no engine"), scoring.QUICK)
+    section = scoring.judged("cpu", {CNN: times, RESNET50: times}, scoring.Engine("", "no engine"), scoring.QUICK)
     assert [(each.what, each.floor, each.goal, each.met) for each in section.figures] == [
         ("pictures/s, demo-cnn, worker, answers", "bare, memory kept", 0.95, True),
         ("pictures/s, demo-cnn, worker, rows", "bare, memory kept", 0.95, False),
