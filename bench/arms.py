@@ -50,19 +50,24 @@ def turn(
         arms = [_Arm(name, "", partial(_InWorker, name, file), chosen, policy)]
         if image:
             arms.append(_Arm(name, image, partial(_sealed, Path(folder)), chosen, policy))
-        ways: dict[str, Callable[[int], float]] = {}
-        for way, tuned in (("bare", False), ("bare, memory kept", True)):
-            ways[way] = partial(_alone, partial(Bare, name, file, chosen, batch_size, tuned=tuned))
+        ways: dict[str, Callable[[], float]] = {
+            way: partial(_alone, partial(Bare, name, file, chosen, batch_size, tuned=tuned), batches)
+            for way, tuned in (("bare", False), ("bare, memory kept", True))
+        }
         for arm in arms:
             stack.callback(arm.close)
-            ways |= {f"{arm.way}, answers": arm.answers, f"{arm.way}, rows": arm.rows}
-        order = list(reversed(ways)) if backwards else list(ways)
-        speeds: dict[str, float] = {}
-        for number in (_WARM_BATCHES, batches):
-            pictures(Image.objects.count() + 1, batch_size * number, SIDE, timezone.now())
-            _settle()
-            speeds = {way: ways[way](number) for way in order}
-        return describe_device(chosen), {way: speeds[way] for way in ways}
+            ways |= {f"{arm.way}, answers": partial(arm.answers, batches), f"{arm.way}, rows": arm.rows}
+        _add_pictures(batch_size * _WARM_BATCHES)
+        for arm in arms:
+            arm.answers(_WARM_BATCHES)
+            arm.rows()
+        _add_pictures(batch_size * batches)
+        return describe_device(chosen), {way: ways[way]() for way in (reversed(ways) if backwards else ways)}
+
+
+def _add_pictures(count: int) -> None:
+    pictures(Image.objects.count() + 1, count, SIDE, timezone.now())
+    _settle()
 
 
 def _settle() -> None:
@@ -135,7 +140,7 @@ class _Arm:
         self._session.receive()
         return batches * self._policy.batch_size / (time.perf_counter() - started)
 
-    def rows(self, _batches: int) -> float:
+    def rows(self) -> float:
         """Have all new pictures scored, from the claim of a run to the rows of its answers."""
         self._plan()
         before = Prediction.objects.count()
