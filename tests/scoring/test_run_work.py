@@ -1,5 +1,7 @@
 """Runs that follow each other in one session: they overlap, and what happens to one is no other's matter (R29, R30)."""
 
+import os
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -141,6 +143,24 @@ def test_how_many_batches_are_under_way_when_an_answer_is_waited_for(
     with cast.scorer_at(now, find_runner=lambda _: watched(receiving=receiving)) as scorer:
         scorer.work()
     assert seen[:2] == under_way, why
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a niceness is the whole process's")
+def test_pictures_are_read_with_a_lower_priority_than_a_network_has(
+    now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs_of(16, now, monkeypatch)
+    reading, working = set[int](), set[int]()
+
+    def read(*asked: Any) -> Any:
+        reading.add(os.nice(0))
+        return load_arrays(*asked)
+
+    monkeypatch.setattr("scoring.run_work.load_arrays", read)
+    with cast.scorer_at(now, find_runner=lambda _: watched(lambda _: working.add(os.nice(0)))) as scorer:
+        scorer.work()
+    assert working == {os.nice(0)}
+    assert all(each > os.nice(0) for each in reading) and reading
 
 
 @pytest.mark.parametrize("why", ["a trial waits", "it is time", "another seed", "the database is away"])
