@@ -43,8 +43,8 @@ class Speed:
     steps: int
 
 
-# Attacks with their pictures: enough for full batches but for the last ones.
-_SMALL_CNN = (("spatial_grid", 8), ("spsa", 24), ("boundary", 8))
+# Attacks with their pictures and steps: enough that beginnings and the last batches count as little as in a whole run.
+_SMALL_CNN = (("spatial_grid", 24, 0), ("spsa", 32, 6), ("boundary", 100, 8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +53,17 @@ class WarmupPlan:
 
     rounds: int = 3
     speeds: Sequence[Speed] = (
-        *(Speed(CNN, attack, 64, 100, pictures, 6) for attack, pictures in _SMALL_CNN),
+        *(Speed(CNN, attack, 64, 150, pictures, steps) for attack, pictures, steps in _SMALL_CNN),
         Speed(RESNET50, "spsa", 16, 8, 9, 2),
         Speed(RESNET50, "boundary", 4, 8, 2, 2),
     )
     pictures: int = 6
     drawn: int = 60
-    peer_boundary_steps: int = 150
+    peer_boundary_steps: int = 600
     spsa_steps: int = 60
     grid_pictures: int = 2
     art_pictures: int = 2
-    patience: float = 10.0
+    patience: float = 5.0
 
 
 QUICK = WarmupPlan(1, (Speed(CNN, "spsa", 16, 1, 1, 1),), 2, 8, 2, 2, 1, 1, 2.0)

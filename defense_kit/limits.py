@@ -5,6 +5,8 @@ The numbers of a contest that changed none of its policy; a test holds them equa
 
 from dataclasses import dataclass
 
+from defense_kit.allocator import KEPT_BYTES
+
 IMAGE_SIZE = 299  # pixels along one side
 BATCH_SIZE = 16  # rows of one fixed, padded batch
 SECONDS_PER_PICTURE = 60  # a batch has its rows' share
@@ -16,7 +18,7 @@ HELLO_SECONDS = 30  # from there until its HELLO
 SHORT_WAIT = {"GOMP_SPINCOUNT": "1000"}
 # A program whose C library is GNU's gives memory of the size of a batch back at once, and every batch pays for each
 # page again: measured, a small network took three times as long.
-_ALLOCATOR = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(1 << 30))
+_ALLOCATOR = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(KEPT_BYTES))
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 

@@ -5,7 +5,6 @@ kernels by timing, and an error where an operation has no deterministic form.
 """
 
 import atexit
-import ctypes
 import gc
 import os
 import sys
@@ -22,14 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import InvalidInput
+from defense_kit.allocator import keep_memory
 from defense_kit.limits import SHORT_WAIT
 from defense_kit.protocol import Pixels
 from scoring.machine import processor_name
 
 Numbers = NDArray[np.float32]
 MOST_BEGUN = 2
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # of malloc.h
-_KEPT_BYTES = 1 << 30
 _SWITCH_SECONDS = 0.00005  # after which a waiting thread asks for the interpreter
 
 
@@ -53,18 +51,14 @@ def load_torch() -> ModuleType:
 
 
 def tune_process() -> None:
-    """Set what makes batches quick: GNU's C library keeps the memory of one for the next, as a container's environment
-    says, and a thread that waits for Python's interpreter soon asks for it.
+    """Set what makes batches quick: the memory of one is kept for the next, and a thread that waits for Python's
+    interpreter soon asks for it.
 
     A network needs the interpreter before each operation, a conversation at each step, while another thread reads
     pictures or keeps answers.
     """
     sys.setswitchinterval(_SWITCH_SECONDS)
-    library = ctypes.CDLL(None)
-    if hasattr(library, "mallopt"):
-        library.mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES)
-        library.mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
-        library.mallopt(_M_ARENA_MAX, 1)  # the arena of a thread gives whatever is free back at once
+    keep_memory()
 
 
 @cache

@@ -1,11 +1,13 @@
 """The boundary attack (Brendel et al. 2017): it walks along the border of the wrong class towards the picture.
 
-Geometry is float64; what is queried, and kept, is float32.
+Pictures are float32, sums over their values float64. A direction is a sign for each value, where the original draws
+normal values: docs/decisions/0046.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
+from functools import partial
+from math import prod, sqrt
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -26,7 +28,7 @@ TEST_EVERY = 10
 _SPHERE_WINDOW, _STEP_WINDOW = 100, 30
 _MANY, _FEW = 0.5, 0.2
 
-_Floats = NDArray[np.float64]
+_Floats = NDArray[np.floating]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class BoundaryState:
 
 Kept = Callable[[BoundaryState], None]
 Room = Callable[[], int]  # how many rows it may send at once
+Draw = Callable[[int, int], "Direction"]  # of a step, and of one of its directions
 WalkState = TypeVar("WalkState", bound=BoundaryState)
 
 
@@ -94,10 +97,10 @@ def approach(
     begun: BoundaryState | AttackResult = state if state is not None else (yield from begun_at(of, goal, starts))
     if isinstance(begun, AttackResult):
         return begun
-    state, way = begun, way_to(goal, begun.at)
+    state, way, draw = begun, way_to(goal, begun.at), partial(_drawn_signs, streams, goal.shape)
     while not _is_over(state, way, STEPS if steps is None else steps):
         before = state.at
-        state = yield from step_from(of, way, streams, state, room, is_test=(state.step + 1) % TEST_EVERY == 0)
+        state = yield from step_from(of, way, draw, state, room, is_test=(state.step + 1) % TEST_EVERY == 0)
         if state.at is not before:
             way = way_to(goal, state.at)
         if keep is not None:
@@ -106,49 +109,61 @@ def approach(
     return result
 
 
-class Way(NamedTuple):
-    """A goal, the float64 difference from a picture to it, and the L2 length of that."""
+class Direction(NamedTuple):
+    """A value for each of a picture, and the sum of their squares."""
 
-    goal: NDArray[np.floating]
+    values: NDArray[np.integer | np.floating]
+    square: float
+
+
+def _drawn_signs(streams: Streams, shape: tuple[int, ...], step: int, index: int) -> Direction:
+    many = prod(shape)
+    signs = streams.signs(Purpose.BOUNDARY_DIRECTION, many, step=step, index=index)
+    return Direction(signs.reshape(shape), float(many))
+
+
+class Way(NamedTuple):
+    """A goal, the difference from a picture to it, and the L2 length of that."""
+
+    goal: _Floats
     difference: _Floats
     length: float
 
 
-def way_to(goal: NDArray[np.floating], at: NDArray[np.floating]) -> Way:
+def way_to(goal: _Floats, at: _Floats) -> Way:
     """Return the way from a picture to the goal."""
-    difference = np.subtract(goal, at, dtype=np.float64)
-    return Way(goal, difference, sqrt(_dot(difference, difference)))
+    difference = goal - at
+    return Way(goal, difference, sqrt(sum_of_products(difference, difference)))
 
 
-def distance(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
+def distance(one: _Floats, other: _Floats) -> float:
     """Return the L2 distance over all values."""
     return way_to(one, other).length
 
 
-def candidate(way: Way, direction: NDArray[np.floating], spherical: float, towards: float) -> tuple[_Floats, _Floats]:
+def candidate(way: Way, direction: Direction, spherical: float, towards: float) -> tuple[_Floats, _Floats]:
     """Return the point on the sphere around the goal, and the one a step nearer to the goal from there."""
     goal, difference, radius = way
     # The tangent is the direction less `along` differences; its length follows from both without another array.
-    found = direction.astype(np.float64)
-    dot = _dot(found, difference)
+    dot = sum_of_products(direction.values, difference)
     along = dot / (radius * radius)
-    size = spherical * radius / sqrt(_dot(found, found) - along * dot)
+    size = spherical * radius / sqrt(direction.square - along * dot)
     shrunk = sqrt(1 + spherical * spherical)
     # sphere = goal + (size * tangent - difference) / shrunk
-    found *= size / shrunk
-    found -= difference * ((1 + size * along) / shrunk)
-    found += goal
-    sphere = np.clip(found, 0, 1, out=found)
-    left = way_to(goal, sphere)
-    nearer = left.difference
-    nearer *= max(0.0, towards * radius + left.length - radius) / left.length
+    sphere = np.multiply(direction.values, size / shrunk, dtype=difference.dtype)
+    sphere -= (work := difference * ((1 + size * along) / shrunk))
+    sphere += goal
+    np.clip(sphere, 0, 1, out=sphere)
+    nearer = np.subtract(goal, sphere, out=work)
+    left = sqrt(sum_of_products(nearer, nearer))
+    nearer *= max(0.0, towards * radius + left - radius) / left
     nearer += sphere
     return sphere, np.clip(nearer, 0, 1, out=nearer)
 
 
-def _dot(one: _Floats, other: _Floats) -> float:
-    """Return the sum of the products. Without BLAS, whose sums change with its threads, which spin while they wait."""
-    return float((one * other).sum())
+def sum_of_products(one: NDArray[np.integer | np.floating], other: _Floats) -> float:
+    """Return the sum, in float64. Without BLAS, whose sums change with its threads, which spin while they wait."""
+    return float((one * other).sum(dtype=np.float64))
 
 
 def adjusted(state: WalkState) -> WalkState:
@@ -187,12 +202,10 @@ def _is_over(state: BoundaryState, way: Way, steps: int) -> bool:
 class _Directions(MadeRows):
     """Where some directions of a step lead: the points on the sphere, or those a step nearer to the goal, `nearer`."""
 
-    def __init__(
-        self, way: Way, streams: Streams, state: BoundaryState, indices: Sequence[int], *, on_sphere: bool
-    ) -> None:
+    def __init__(self, way: Way, draw: Draw, state: BoundaryState, indices: Sequence[int], *, on_sphere: bool) -> None:
         super().__init__((len(indices), *state.at.shape))
         self.is_ahead = len(indices) > 1
-        self._way, self._streams, self._state, self._indices = way, streams, state, indices
+        self._way, self._draw, self._state, self._indices = way, draw, state, indices
         self._on_sphere = on_sphere
         self.nearer: dict[int, Rows] = {}
 
@@ -200,10 +213,10 @@ class _Directions(MadeRows):
         """Write the rows from number `first` on, and keep the nearer points."""
         state = self._state
         for number, row in enumerate(out, first):
-            direction = self._streams.normals(state.at.size, step=state.step, index=self._indices[number])
-            sphere, nearer = candidate(self._way, direction.reshape(row.shape), state.spherical, state.towards)
+            direction = self._draw(state.step, self._indices[number])
+            sphere, nearer = candidate(self._way, direction, state.spherical, state.towards)
             row[:] = sphere if self._on_sphere else nearer
-            self.nearer[number] = nearer.astype(np.float32)
+            self.nearer[number] = nearer
 
 
 class _NearerPoints(MadeRows):
@@ -221,7 +234,7 @@ class _NearerPoints(MadeRows):
 
 
 def step_from(
-    of: AttackedPicture, way: Way, streams: Streams, state: WalkState, room: Room = lambda: 1, *, is_test: bool
+    of: AttackedPicture, way: Way, draw: Draw, state: WalkState, room: Room = lambda: 1, *, is_test: bool
 ) -> Generator[Query, Scores, WalkState]:
     """Try directions until one leads to a wrong picture, and stand there where it is nearer.
 
@@ -231,7 +244,7 @@ def step_from(
     try_some = _test_some if is_test else _try_some
     while index < DIRECTIONS and not is_over:
         indices = range(index, min(index + room(), DIRECTIONS))
-        found = _Directions(way, streams, state, indices, on_sphere=is_test)
+        found = _Directions(way, draw, state, indices, on_sphere=is_test)
         state, is_over = yield from try_some(of, way, found, state)
         found.nearer.clear()  # it may be held until the step is over
         index = indices.stop

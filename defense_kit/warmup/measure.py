@@ -21,7 +21,7 @@ from defense_kit.warmup.pictures import LabelledPicture
 from defense_kit.warmup.randomised import is_randomised
 from defense_kit.warmup.report import AttackTiming, Measured, MeasuredPicture
 from defense_kit.warmup.results import Results
-from defense_kit.warmup.scheduler import Scheduler
+from defense_kit.warmup.scheduler import Scheduler, enough_running
 
 PROGRESS_SECONDS = 10.0
 _NO_PICTURE = np.zeros((0, 0, 3), np.float32)  # in place of one that is not needed any longer
@@ -131,7 +131,7 @@ class Measurement:
                     found[key] = partial(MeasuredPicture, replace(result, picture=_NO_PICTURE), far, png)
                     yield key, single_query(as_floats(pixels))
 
-        scheduler = Scheduler[bytes](self._defense, batch=self._batch, most_running=2 + 2 * self._batch)
+        scheduler = Scheduler[bytes](self._defense, batch=self._batch, most_running=enough_running(self._batch, 1))
         return {key: found[key](answered.scores) for key, answered in scheduler.run(rounded())}
 
     def _begin(self, name: str, each: LabelledPicture, room: Callable[[], int]) -> Begin:
@@ -149,8 +149,8 @@ class Measurement:
 
 
 def most_running(attack: str, batch: int, method: Method = OURS) -> int:
-    """Return how many pictures to attack at once: enough for a full batch while another one is answered."""
-    return 2 + 2 * batch // method.rows_at_once[attack]
+    """Return how many pictures to attack at once."""
+    return enough_running(batch, method.rows_at_once[attack])
 
 
 def as_bytes(picture: Rows) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]":

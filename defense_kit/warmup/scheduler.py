@@ -2,19 +2,19 @@
 
 No result depends on the size of a batch or on who else is in it, given a defense whose rows do not: an attack sees
 nothing but the answers to its own rows. Attacks whose answers came with the same batch go on side by side, each in a
-thread: NumPy's work on whole pictures lets other threads run.
+thread, others begin and the next batch is filled meanwhile: NumPy's work on whole pictures lets other threads run.
 """
 
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
+from defense_kit.allocator import keep_memory
 from defense_kit.frames import CLASSES
 from defense_kit.warmup.attacks import Attack, AttackResult, Query, Rows, Scores, write_rows
 
@@ -73,6 +73,16 @@ class _Running(Generic[Key]):
 
 
 @dataclass(slots=True)
+class _FilledBatch(Generic[Key]):
+    """A batch that is being filled: whose rows are in it, and how many."""
+
+    rows: Rows
+    count: int = 0
+    shares: list[tuple[_Running[Key], int]] = field(default_factory=list)
+    written: list[Future[None]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class RowCounts:
     """What was sent: rows that attacks wanted, and rows of whole batches with their padding."""
 
@@ -84,12 +94,15 @@ class Scheduler(Generic[Key]):
     """Runs attacks against a defense in batches of `batch` rows, at most `most_running` attacks at once."""
 
     def __init__(self, defense: BatchDefense, *, batch: int, most_running: int) -> None:
+        keep_memory()
         self._defense, self._batch, self._most_running = defense, batch, most_running
         self._most_short = min(SHORT_ROWS, SHORT_PART * batch)
         self._short, self._long = deque[_Running[Key]](), deque[_Running[Key]]()  # with rows that were not sent
         self._under_way: deque[list[tuple[_Running[Key], int]]] = deque()  # of each batch: whose, and how many rows
-        self._running = 0
-        self._batches = deque[Rows]()  # MOST_SENT arrays, used in turn: the first one is free
+        self._beginning: dict[Future[AttackResult | None], _Running[Key]] = {}
+        self._running = 0  # those that begin among them
+        self._batches = deque[Rows]()  # used in turn: the first one is free
+        self._filled: _FilledBatch[Key] | None = None  # what is sent next
         self.counts = RowCounts()
 
     def run(self, attacks: Iterable[tuple[Key, Attack]]) -> Iterator[tuple[Key, AttackResult]]:
@@ -97,12 +110,19 @@ class Scheduler(Generic[Key]):
         more = iter(attacks)
         with ThreadPoolExecutor(THREADS) as pool:
             while True:
-                yield from self._start(more, pool)
-                is_full = self._rows_waiting() >= self._batch
-                if is_full and len(self._under_way) < MOST_SENT or self._next() and not self._under_way:
-                    self._send(pool)
+                yield from self._begun()
+                self._begin(more, pool)
+                if self._filled is None and self._rows_waiting() >= self._batch:
+                    self._fill(pool)
+                may_send = len(self._under_way) < MOST_SENT
+                if may_send and self._filled is not None:
+                    self._send(self._filled)
+                elif may_send and self._beginning:
+                    wait(self._beginning, return_when=FIRST_COMPLETED)
                 elif self._under_way:
                     yield from self._go_on(self._receive(), pool)
+                elif self._next():
+                    self._fill(pool)
                 else:
                     return
 
@@ -118,42 +138,53 @@ class Scheduler(Generic[Key]):
     def _rows_waiting(self) -> int:
         return sum(each.rows - each.sent for each in (*self._short, *self._long))
 
-    def _start(
-        self, more: Iterator[tuple[Key, Attack]], pool: ThreadPoolExecutor
-    ) -> Iterator[tuple[Key, AttackResult]]:
-        """Begin attacks until a batch is full, or no more may run."""
-        while self._running < self._most_running and self._rows_waiting() < self._batch:
-            many = min(self._most_running - self._running, THREADS)
-            begun = [_Running(key, attack) for key, attack in islice(more, many)]
-            if not begun:
-                return
-            self._running += len(begun)
-            yield from self._go_on(begun, pool)
+    def _begin(self, more: Iterator[tuple[Key, Attack]], pool: ThreadPoolExecutor) -> None:
+        """Let attacks begin beside all else, until a batch is full or no more may run: it may take a tenth of a second
+        until one has rows."""
+        while (
+            self._running < self._most_running
+            and len(self._beginning) < THREADS
+            and self._rows_waiting() < self._batch
+            and (found := next(more, None)) is not None
+        ):
+            begun = _Running(*found)
+            self._beginning[pool.submit(begun.go_on)] = begun
+            self._running += 1
 
-    def _send(self, pool: ThreadPoolExecutor) -> None:
-        """Send the rows that wait longest, those of short queries first; the rest of the batch is zeros."""
+    def _begun(self) -> Iterator[tuple[Key, AttackResult]]:
+        """Place the attacks that have begun."""
+        for begun in [each for each in self._beginning if each.done()]:
+            yield from self._placed(self._beginning.pop(begun), begun.result())
+
+    def _fill(self, pool: ThreadPoolExecutor) -> None:
+        """Begin to fill a batch with the rows that wait longest, those of short queries first; the rest are zeros."""
         if not self._batches:
             shape = (self._batch, *self._next()[0].query.shape[1:])
-            self._batches.extend(np.empty(shape, np.float32) for _ in range(MOST_SENT))
+            self._batches.extend(np.empty(shape, np.float32) for _ in range(MOST_SENT + 1))
         rows = self._batches[0]
         self._batches.rotate()
-        filled, shares, written = 0, list[tuple[_Running[Key], int]](), list[Future[None]]()
-        while (waiting := self._next()) and filled < self._batch:
+        filled = _FilledBatch[Key](rows)
+        while (waiting := self._next()) and filled.count < self._batch:
             first = waiting[0]
-            taken = min(first.rows - first.sent, self._batch - filled)
-            written += _written(pool, first.query, first.sent, rows[filled : filled + taken])
+            taken = min(first.rows - first.sent, self._batch - filled.count)
+            filled.written += _written(pool, first.query, first.sent, rows[filled.count : filled.count + taken])
             first.sent += taken
-            filled += taken
-            shares.append((first, taken))
+            filled.count += taken
+            filled.shares.append((first, taken))
             if first.sent == first.rows:
                 waiting.popleft()
-        rows[filled:] = 0
-        for each in written:
+        rows[filled.count :] = 0
+        self._filled = filled
+
+    def _send(self, filled: "_FilledBatch[Key]") -> None:
+        """Send the batch, once all of its rows are written."""
+        for each in filled.written:
             each.result()
-        self._under_way.append(shares)
-        self.counts.wanted += filled
+        self._filled = None
+        self._under_way.append(filled.shares)
+        self.counts.wanted += filled.count
         self.counts.sent += self._batch
-        self._defense.send(rows)
+        self._defense.send(filled.rows)
 
     def _receive(self) -> list[_Running[Key]]:
         """Hand out the answers of the oldest batch; return the attacks that have all of theirs."""
@@ -167,11 +198,20 @@ class Scheduler(Generic[Key]):
     def _go_on(self, complete: Sequence[_Running[Key]], pool: ThreadPoolExecutor) -> Iterator[tuple[Key, AttackResult]]:
         """Let attacks work with their answers, and yield the results of those that are over."""
         for running, result in zip(complete, pool.map(_Running.go_on, complete), strict=True):
-            if result is None:
-                (self._short if running.rows <= self._most_short else self._long).append(running)
-            else:
-                self._running -= 1
-                yield running.key, result
+            yield from self._placed(running, result)
+
+    def _placed(self, running: _Running[Key], result: AttackResult | None) -> Iterator[tuple[Key, AttackResult]]:
+        """Have an attack wait with its rows; where it is over, yield its result."""
+        if result is None:
+            (self._short if running.rows <= self._most_short else self._long).append(running)
+        else:
+            self._running -= 1
+            yield running.key, result
+
+
+def enough_running(batch: int, rows: int) -> int:
+    """Return how many attacks, which wait for so many rows each, fill a batch while others are under way."""
+    return 2 + (MOST_SENT + 1) * batch // rows
 
 
 def _written(pool: ThreadPoolExecutor, query: Query, first: int, out: Rows) -> list[Future[None]]:

@@ -39,7 +39,8 @@ def spatial_grid(of: AttackedPicture) -> Attack:
         dx, dy, _ = transform_of(first)
         return _Shifted(rotated, dx, dy)
 
-    return worst_move(of, moves_from, transform_of)
+    result = yield from worst_move(of, moves_from, transform_of)
+    return result
 
 
 def worst_move(

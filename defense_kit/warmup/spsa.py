@@ -107,7 +107,10 @@ def drawn_start(start: Rows, streams: Streams) -> Rows:
 
 def drawn_signs(start: Rows, streams: Streams, *, step: int) -> list[NDArray[np.int8]]:
     """Return the signs of each pair of a step, in the shape of the picture."""
-    return [streams.signs(start.size, step=step, index=pair).reshape(start.shape) for pair in range(PAIRS)]
+    return [
+        streams.signs(Purpose.SPSA_SIGNS, start.size, step=step, index=pair).reshape(start.shape)
+        for pair in range(PAIRS)
+    ]
 
 
 def within(start: Rows, added: Rows) -> Rows:

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.random import Generator, Philox
 from numpy.typing import NDArray
 
-from defense_kit.warmup import VERSION
-
+_NAMED = b"unanimous-warmup", b"1"  # of the streams: another version of the attacks may draw from the same ones
 _WORD_BITS = 64
 
 
@@ -30,7 +29,7 @@ class Streams:
     """The streams of one attack on one picture, which is named by the SHA-256 of its pixels, 32 bytes."""
 
     def __init__(self, attack: str, picture: bytes) -> None:
-        named = b"\0".join([b"unanimous-warmup", VERSION.encode(), attack.encode(), picture])
+        named = b"\0".join([*_NAMED, attack.encode(), picture])
         self.key = hashlib.sha256(named).digest()[:16]
 
     def bits(self, purpose: int, *, step: int = 0, index: int = 0) -> Philox:
@@ -42,9 +41,9 @@ class Streams:
         """Return the source of uniform, normal and other numbers."""
         return Generator(self.bits(purpose, step=step, index=index))
 
-    def signs(self, values: int, *, step: int, index: int) -> NDArray[np.int8]:
+    def signs(self, purpose: int, values: int, *, step: int, index: int) -> NDArray[np.int8]:
         """Return +1 or -1 for each of so many values."""
-        words = self.bits(Purpose.SPSA_SIGNS, step=step, index=index).random_raw(-(-values // _WORD_BITS))
+        words = self.bits(purpose, step=step, index=index).random_raw(-(-values // _WORD_BITS))
         bits = np.unpackbits(words.astype("<u8").view(np.uint8), count=values, bitorder="little")
         signs = bits.view(np.int8)
         signs *= 2
@@ -52,6 +51,6 @@ class Streams:
         return signs
 
     def normals(self, values: int, *, step: int, index: int) -> NDArray[np.float32]:
-        """Return so many standard normal values: a direction of the boundary attack."""
+        """Return so many standard normal values: a direction of the published boundary attack."""
         draws = self.draws(Purpose.BOUNDARY_DIRECTION, step=step, index=index)
         return draws.standard_normal(values, dtype=np.float32)

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
+from math import prod
 
 import numpy as np
 
@@ -14,11 +16,13 @@ from defense_kit.warmup.boundary import (
     STEPS,
     TEST_EVERY,
     BoundaryState,
+    Direction,
     begun_at,
     distance,
     drawn_starts,
     ended_at,
     step_from,
+    sum_of_products,
     way_to,
 )
 from defense_kit.warmup.moves import Bytes
@@ -69,18 +73,23 @@ def approach(
         if isinstance(begun, AttackResult):
             return begun
         state = PublishedBoundaryState(**{each.name: getattr(begun, each.name) for each in fields(begun)})
-    way = way_to(goal, state.at)
+    way, draw = way_to(goal, state.at), partial(_drawn_normals, streams, goal.shape)
     while way.length > GOAL and state.step < (STEPS if steps is None else steps):
         state = converged(state)
         if not state.left:
             break
         is_test = (state.step + 1) % TEST_EVERY == 0 or state.is_again
-        state = yield from _stopped_at_goal(of, goal, state, step_from(of, way, streams, state, is_test=is_test))
+        state = yield from _stopped_at_goal(of, goal, state, step_from(of, way, draw, state, is_test=is_test))
         way = way_to(goal, state.at)
         if keep is not None:
             keep(state)
     result = yield from ended_at(way, state)
     return result
+
+
+def _drawn_normals(streams: Streams, shape: tuple[int, ...], step: int, index: int) -> Direction:
+    normals = streams.normals(prod(shape), step=step, index=index).reshape(shape)
+    return Direction(normals, sum_of_products(normals, normals))
 
 
 def converged(state: PublishedBoundaryState) -> PublishedBoundaryState:

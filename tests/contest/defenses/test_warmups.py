@@ -9,7 +9,7 @@ from django.test import Client
 from common.errors import InvalidInput
 from contest.defenses.models import WarmupMeasurement
 from contest.defenses.warmups import warmup_record
-from defense_kit.warmup import ATTACKS
+from defense_kit.warmup import ATTACKS, VERSION
 from scoring.models import Defense
 from tests import factories
 from tests.contest import release_fixtures as cast
@@ -31,7 +31,7 @@ def report(of: Defense, worst: float = 0.75, **changes: Any) -> dict[str, Any]:
     }  # fmt: skip
     return {
         "digest": of.digest,
-        "version": "1",
+        "version": VERSION,
         "mode": "default",
         "attacks": dict.fromkeys(ATTACKS, figures),
         "worst": figures | {"accuracy_at_80": worst},
@@ -73,6 +73,15 @@ def test_the_page_and_the_leaderboard_show_the_newest_one(defense: Defense, clie
     assert file.json() == report(defense) and file["Content-Disposition"].startswith("attachment")
     assert "75.00 %" in words(client, "/leaderboard/")
     assert client.get("/api/v1/leaderboard/").json()["defenses"][0]["warmup"] == 0.75
+
+
+def test_the_leaderboard_compares_measurements_by_the_same_attacks_alone(defense: Defense, client: Client) -> None:
+    warmup_record(defense, report(defense, version="1"), now=cast.AFTER)
+    page = words(client, f"/defenses/{defense.public_id}/")
+    assert "version 1 of the attacks. The leaderboard compares measurements by the attacks of today's version" in page
+    assert client.get("/api/v1/leaderboard/").json()["defenses"][0]["warmup"] is None
+    warmup_record(defense, report(defense), now=cast.AFTER)
+    assert "The leaderboard compares" not in words(client, f"/defenses/{defense.public_id}/")
 
 
 def test_it_is_public_when_the_defense_is(defense: Defense, client: Client) -> None:

@@ -13,10 +13,19 @@ from numpy.typing import NDArray
 
 from defense_kit.warmup import boundary as module
 from defense_kit.warmup.attacks import AttackedPicture, AttackResult, Rows, Scores
-from defense_kit.warmup.boundary import BoundaryState, adjusted, approach, boundary, candidate, distance, way_to
+from defense_kit.warmup.boundary import (
+    BoundaryState,
+    Direction,
+    adjusted,
+    approach,
+    boundary,
+    candidate,
+    distance,
+    way_to,
+)
 from defense_kit.warmup.checkpoints import UnderWay, counted
 from defense_kit.warmup.states import packed
-from defense_kit.warmup.streams import Streams
+from defense_kit.warmup.streams import Purpose, Streams
 from tests.defense_kit.warmup.defenses import alone, linear, picture, scheduled
 
 BIRD = AttackedPicture(np.zeros((1, 1, 3), np.uint8), True, bytes(32))
@@ -126,11 +135,28 @@ def test_candidates_lie_on_the_sphere_and_nearer(seed: int, spherical: float, to
     goal = np.full((4, 4, 3), 0.5)
     at = goal + rng.uniform(-0.1, 0.1, goal.shape)
     radius = float(np.linalg.norm(goal - at))
-    sphere, nearer = candidate(way_to(goal, at), rng.normal(size=goal.shape), spherical, towards)
+    values = rng.normal(size=goal.shape)
+    direction = Direction(values, float((values * values).sum()))
+    sphere, nearer = candidate(way_to(goal, at), direction, spherical, towards)
     assert float(np.linalg.norm(goal - sphere)) == pytest.approx(radius, abs=1e-9), "nothing was clipped"
     assert float(np.linalg.norm(goal - nearer)) == pytest.approx((1 - towards) * radius, abs=1e-9)
     moved = float(np.linalg.norm(sphere - at))
     assert moved == pytest.approx(radius * np.sqrt(2 * (1 - 1 / np.sqrt(1 + spherical**2))), abs=1e-9)
+
+
+@pytest.mark.parametrize("spherical", [0.3, 0.01, 1e-5])
+def test_float32_is_near_enough_for_a_whole_picture(spherical: float) -> None:
+    """Both points, their lengths and the direction itself beside the same geometry in float64."""
+    rng = np.random.default_rng(5)
+    goal, at = (rng.random((224, 224, 3), dtype=np.float32) for _ in range(2))
+    signs = STREAMS.signs(Purpose.BOUNDARY_DIRECTION, goal.size, step=3, index=2).reshape(goal.shape)
+    direction = Direction(signs, float(goal.size))
+    found = candidate(way_to(goal, at), direction, spherical, 0.01)
+    exact = candidate(way_to(goal.astype(np.float64), at.astype(np.float64)), direction, spherical, 0.01)
+    for here, there in zip(found, exact, strict=True):
+        assert here.dtype == np.float32 and here.min() >= 0 and here.max() <= 1
+        assert np.abs(here - there).max() < 4e-7
+        assert distance(goal, here) == pytest.approx(distance(goal.astype(np.float64), there), rel=1e-7)
 
 
 STATE = BoundaryState(10, GREY, np.zeros(2, np.float32), 1)

@@ -19,6 +19,7 @@ from defense_kit.warmup.attacks import AttackResult, Rows, Scores, as_floats
 from defense_kit.warmup.moves import SIDE, bordered
 from defense_kit.warmup.spsa import EPSILON, SpsaState
 from defense_kit.warmup.states import packed, unpacked
+from defense_kit.warmup.streams import Purpose
 from tests.defense_kit.warmup.defenses import alone
 from tests.defense_kit.warmup.small_runs import (
     BIRD,
@@ -119,7 +120,8 @@ def reference(steps: int) -> tuple[NDArray[np.float64], int]:
     added = STREAMS.draws(1).uniform(-EPSILON, EPSILON, SHAPE)
     mean, square, queries = np.zeros(SHAPE), np.zeros(SHAPE), 0
     for step in range(1, steps + 1):
-        signs = [STREAMS.signs(start.size, step=step, index=pair).reshape(SHAPE) for pair in range(32)]
+        drawn = [STREAMS.signs(Purpose.SPSA_SIGNS, start.size, step=step, index=pair) for pair in range(32)]
+        signs = [each.reshape(SHAPE) for each in drawn]
         samples = [0.01 * sign for sign in signs] + [-0.01 * sign for sign in signs]
         estimate = np.mean([loss(start + added + each) * each for each in samples], axis=0) / 0.01
         before, queries = loss(start + added), queries + 65

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from defense_kit.warmup import scheduler as module
-from defense_kit.warmup.attacks import Attack, AttackResult, Rows, Scores
+from defense_kit.warmup.attacks import Attack, AttackResult, MadeRows, Rows, Scores
 from defense_kit.warmup.measure import most_running
 from defense_kit.warmup.scheduler import MOST_SENT, Scheduler
 
@@ -130,6 +130,46 @@ def test_attacks_that_were_answered_together_work_side_by_side(monkeypatch: pyte
         return AttackResult(np.zeros(SHAPE, np.float32), scores[0], 1)
 
     assert len(dict(Scheduler[int](Recorder(), batch=2, most_running=2).run((n, meeting(n)) for n in range(2)))) == 2
+
+
+def test_an_attack_begins_while_two_batches_of_others_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "THREADS", 2)
+    answered = threading.Event()
+
+    def slow() -> Attack:
+        assert answered.wait(10), "the others wait for this one"
+        return (yield from asking(0, [1]))
+
+    def other(number: int) -> Attack:
+        yield from asking(number, [1])
+        answered.set()
+        return (yield from asking(number, [1]))
+
+    attacks = [(1, other(1)), (0, slow()), (2, other(2))]
+    assert len(dict(Scheduler[int](Recorder(), batch=1, most_running=3).run(attacks))) == 3
+
+
+def test_the_next_batch_is_filled_while_two_are_under_way() -> None:
+    filled = threading.Event()
+    written = list[int]()
+
+    class Counted(MadeRows):
+        def write(self, first: int, out: Rows) -> None:
+            out[:] = 1
+            written.append(first)
+            if len(written) > MOST_SENT:
+                filled.set()
+
+    class Patient(Recorder):
+        def receive(self) -> Scores:
+            assert filled.wait(10), "it is filled only after an answer"
+            return super().receive()
+
+    def attack() -> Attack:
+        scores = yield Counted((MOST_SENT + 1, *SHAPE))
+        return AttackResult(np.zeros(SHAPE, np.float32), scores[0], MOST_SENT + 1)
+
+    assert len(dict(Scheduler[int](Patient(), batch=1, most_running=1).run([(1, attack())]))) == 1
 
 
 def test_what_an_attack_raises_ends_the_run() -> None:

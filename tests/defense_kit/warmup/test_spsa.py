@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from defense_kit.warmup import spsa as module
 from defense_kit.warmup.attacks import AttackedPicture, AttackResult, Rows, Scores
 from defense_kit.warmup.spsa import DELTA, EPSILON, PAIRS, Probes, SpsaState, descend, gradient, spsa, within
-from defense_kit.warmup.streams import Streams
+from defense_kit.warmup.streams import Purpose, Streams
 from tests.defense_kit.warmup.defenses import alone, linear, made, picture, scheduled
 
 BIRD = AttackedPicture(np.zeros((1, 1, 3), np.uint8), True, bytes(32))
@@ -84,7 +84,7 @@ def test_the_first_step_moves_each_value_by_the_rate_against_the_estimate(monkey
     direction = np.random.default_rng(4).normal(0, 0.02, SMALL)
     start = np.full(SMALL, 0.5, np.float32)
     begun = STREAMS.draws(module.Purpose.RANDOM_START).uniform(-EPSILON, EPSILON, SMALL).astype(np.float32)
-    signs = [STREAMS.signs(start.size, step=1, index=pair).reshape(SMALL) for pair in range(PAIRS)]
+    signs = [STREAMS.signs(Purpose.SPSA_SIGNS, start.size, step=1, index=pair).reshape(SMALL) for pair in range(PAIRS)]
     estimate = gradient(np.array([float((direction * sign).sum()) for sign in signs]), signs)
     (state,) = small(of_direction(direction), start)[1]
     sure = np.abs(estimate) > 1e-3  # where rounding of the scores cannot turn the sign
@@ -168,7 +168,7 @@ def test_a_pair_with_a_row_that_is_not_finite_adds_nothing(monkeypatch: pytest.M
         return scores
 
     start = np.full(SMALL, 0.5, np.float32)
-    signs = [STREAMS.signs(start.size, step=1, index=pair).reshape(SMALL) for pair in range(PAIRS)]
+    signs = [STREAMS.signs(Purpose.SPSA_SIGNS, start.size, step=1, index=pair).reshape(SMALL) for pair in range(PAIRS)]
     slopes = np.array([float((direction * sign).sum()) for sign in signs])
     slopes[[0, 1]] = 0
     estimate = gradient(slopes, signs)
