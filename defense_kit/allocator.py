@@ -3,6 +3,7 @@
 import ctypes
 
 KEPT_BYTES = 1 << 30
+_MOST_OF_OLD_LIBRARIES = 32 << 20
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # of malloc.h
 
 
@@ -12,6 +13,7 @@ def keep_memory() -> None:
     """
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):
-        library.mallopt(_M_MMAP_THRESHOLD, KEPT_BYTES)
+        if not library.mallopt(_M_MMAP_THRESHOLD, KEPT_BYTES):
+            library.mallopt(_M_MMAP_THRESHOLD, _MOST_OF_OLD_LIBRARIES)
         library.mallopt(_M_TRIM_THRESHOLD, KEPT_BYTES)
         library.mallopt(_M_ARENA_MAX, 1)  # the arena of a thread gives whatever is free back at once

@@ -70,7 +70,8 @@ class DefenseRowOut(serializers.Serializer[Any]):
     )
     warmup = serializers.FloatField(
         allow_null=True,
-        help_text="Accuracy at 80 % coverage, 0 to 1, under the worst of the fixed attacks (R40); null without a run.",
+        help_text="Accuracy at 80 % coverage, 0 to 1, under the worst of the fixed attacks (R40); null without a run "
+        "by the newest version of them that any defense was measured by.",
     )
 
 

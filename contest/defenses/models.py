@@ -7,7 +7,6 @@ from django.db.models import Q
 from common.choices import choices
 from contest.core.enums import StakeEnd
 from contest.core.models import Stake, Team
-from defense_kit.warmup import VERSION
 from scoring.models import Defense
 
 
@@ -78,8 +77,3 @@ class WarmupMeasurement(models.Model):
 
     def __str__(self) -> str:
         return f"{self.defense_id}: {self.worst_accuracy:.3f}"
-
-    @property
-    def is_comparable(self) -> bool:
-        """Say whether it was measured by the attacks of today's version: others cannot be compared with them."""
-        return bool(self.report["version"] == VERSION)

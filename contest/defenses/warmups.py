@@ -5,12 +5,11 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
 
 from common.audit.trail import audit
 from common.errors import InvalidInput
 from contest.defenses.models import WarmupMeasurement
-from defense_kit.warmup import ATTACKS, DEFAULT, VERSION
+from defense_kit.warmup import ATTACKS, DEFAULT
 from scoring.models import Defense
 
 
@@ -40,8 +39,3 @@ def why_not_recorded(attacks: Collection[str], mode: str) -> str:
 def newest_warmup(defense: Defense) -> WarmupMeasurement | None:
     """Return the measurement in force."""
     return defense.warmups.order_by("-measured_at", "-pk").first()
-
-
-def comparable_warmups() -> QuerySet[WarmupMeasurement]:
-    """Return the measurements by the attacks of today's version, in the order in which they were recorded."""
-    return WarmupMeasurement.objects.filter(report__version=VERSION).order_by("pk")

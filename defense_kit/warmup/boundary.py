@@ -97,7 +97,7 @@ def approach(
     begun: BoundaryState | AttackResult = state if state is not None else (yield from begun_at(of, goal, starts))
     if isinstance(begun, AttackResult):
         return begun
-    state, way, draw = begun, way_to(goal, begun.at), partial(_drawn_signs, streams, goal.shape)
+    state, way, draw = begun, way_to(goal, begun.at), partial(drawn_direction, streams, goal.shape)
     while not _is_over(state, way, STEPS if steps is None else steps):
         before = state.at
         state = yield from step_from(of, way, draw, state, room, is_test=(state.step + 1) % TEST_EVERY == 0)
@@ -116,7 +116,8 @@ class Direction(NamedTuple):
     square: float
 
 
-def _drawn_signs(streams: Streams, shape: tuple[int, ...], step: int, index: int) -> Direction:
+def drawn_direction(streams: Streams, shape: tuple[int, ...], step: int, index: int) -> Direction:
+    """Return a sign for each value of a picture."""
     many = prod(shape)
     signs = streams.signs(Purpose.BOUNDARY_DIRECTION, many, step=step, index=index)
     return Direction(signs.reshape(shape), float(many))

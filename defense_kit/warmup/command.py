@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from defense_kit.allocator import keep_memory
 from defense_kit.conversation import ConversationDeadlines
 from defense_kit.faults import RunnerFault
 from defense_kit.frames import CLASSES, WARMUP_PIXELS
@@ -57,6 +58,7 @@ def measure(
     `opened` starts the defense and gives its name and the session; `digest` is what its results are kept under.
     UnusableResults where the folder has results although --resume is not given: then nothing is started.
     """
+    keep_memory()
     options.out.mkdir(parents=True, exist_ok=True)
     mode, pictures = options.mode, method_of(options.mode).arranged(pictures)
     with (

@@ -2,7 +2,8 @@
 
 No result depends on the size of a batch or on who else is in it, given a defense whose rows do not: an attack sees
 nothing but the answers to its own rows. Attacks whose answers came with the same batch go on side by side, each in a
-thread, others begin and the next batch is filled meanwhile: NumPy's work on whole pictures lets other threads run.
+thread, others begin and the next batch is filled meanwhile: NumPy's work on whole pictures lets other threads run. So
+whose rows share a batch differs from run to run.
 """
 
 import os
@@ -14,7 +15,6 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from defense_kit.allocator import keep_memory
 from defense_kit.frames import CLASSES
 from defense_kit.warmup.attacks import Attack, AttackResult, Query, Rows, Scores, write_rows
 
@@ -94,7 +94,6 @@ class Scheduler(Generic[Key]):
     """Runs attacks against a defense in batches of `batch` rows, at most `most_running` attacks at once."""
 
     def __init__(self, defense: BatchDefense, *, batch: int, most_running: int) -> None:
-        keep_memory()
         self._defense, self._batch, self._most_running = defense, batch, most_running
         self._most_short = min(SHORT_ROWS, SHORT_PART * batch)
         self._short, self._long = deque[_Running[Key]](), deque[_Running[Key]]()  # with rows that were not sent
@@ -127,9 +126,8 @@ class Scheduler(Generic[Key]):
                     return
 
     def room(self) -> int:
-        """Return how many rows each attack may send at once before all together fill more than the batches that may be
-        under way, at least 1."""
-        return max(1, MOST_SENT * self._batch // max(1, self._running))
+        """Return how many rows each attack has to send at once for all together to fill the batches under way."""
+        return -(-MOST_SENT * self._batch // max(1, self._running))
 
     def _next(self) -> deque[_Running[Key]]:
         """Return the attacks whose rows are sent next; empty where none waits."""
@@ -143,7 +141,7 @@ class Scheduler(Generic[Key]):
         until one has rows."""
         while (
             self._running < self._most_running
-            and len(self._beginning) < THREADS
+            and len(self._beginning) < max(1, THREADS - 1)  # one goes on with what was answered
             and self._rows_waiting() < self._batch
             and (found := next(more, None)) is not None
         ):

@@ -39,8 +39,7 @@ def spatial_grid(of: AttackedPicture) -> Attack:
         dx, dy, _ = transform_of(first)
         return _Shifted(rotated, dx, dy)
 
-    result = yield from worst_move(of, moves_from, transform_of)
-    return result
+    return (yield from worst_move(of, moves_from, transform_of))
 
 
 def worst_move(

@@ -10,9 +10,8 @@ from contest.core.breaks import recorded_mistakes
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.models import Attack, Release, Stake, Team
 from contest.core.weeks import week_called
-from contest.defenses.models import StakeChange
+from contest.defenses.models import StakeChange, WarmupMeasurement
 from contest.defenses.selectors import forfeited_stakes, unbroken_until
-from contest.defenses.warmups import comparable_warmups
 from contest.ledger.models import LedgerEntry
 from contest.record.leaderboard import facts as of
 from contest.record.leaderboard.rows import TeamName
@@ -174,8 +173,9 @@ def _trials() -> Iterator[of.TrialFacts]:
 
 
 def _warmups() -> Iterator[of.WarmupFacts]:
-    rows = comparable_warmups().values_list("defense", "measured_at", "worst_accuracy")
-    return (of.WarmupFacts(*row) for row in rows)
+    columns = ("defense", "measured_at", "worst_accuracy", "report__version")
+    rows = WarmupMeasurement.objects.order_by("pk").values_list(*columns)
+    return (of.WarmupFacts(defense, at, accuracy, int(version)) for defense, at, accuracy, version in rows)
 
 
 def _prizes() -> Iterator[of.PrizeFacts]:

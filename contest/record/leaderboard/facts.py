@@ -152,11 +152,12 @@ class TrialFacts:
 
 @dataclass(frozen=True, slots=True)
 class WarmupFacts:
-    """The accuracy of a defense under the worst of the fixed attacks, 0 to 1 (R40)."""
+    """The accuracy of a defense under the worst of the fixed attacks, 0 to 1 (R40), and the attacks' version."""
 
     defense: int
     at: datetime
     accuracy: float
+    version: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,9 +196,11 @@ class _Known:
 
     @cached_property
     def warmups(self) -> dict[int, float]:
-        """Return the newest accuracy of each defense in the warm-up (R40)."""
+        """Return the newest accuracy of each defense in the warm-up (R40), by the attacks of the newest version: others
+        cannot be compared."""
         done = sorted((each for each in self.facts.warmups if each.at <= self.at), key=lambda each: each.at)
-        return {each.defense: each.accuracy for each in done}
+        newest = max((each.version for each in done), default=0)
+        return {each.defense: each.accuracy for each in done if each.version == newest}
 
     def owner(self, defense: DefenseFacts) -> int | None:
         """Return the team whose defense it was."""

@@ -22,6 +22,8 @@ DEVIATIONS = {
     "SPSA result": "SPSA returns the last picture; the contest returns the worst one that was queried.",
     "boundary start": "The boundary attack has one picture to start from, and gives up where that is no wrong answer; "
     "the contest tries up to ten.",
+    "boundary directions": "A direction of the boundary attack is a normal value for each value of the picture; the "
+    "contest's is a sign for each.",
     "boundary end": "The first time its steps are small they are made large again, and every step is a test. The "
     "attack ends after a hundred further small steps in a row; if the steps grow in between, it begins again as "
     "before. The contest ends at the first small step.",
@@ -41,5 +43,6 @@ NOT_REPEATED = (
     "measured to be fastest, and all of them entered its tests.",
     "The boundary attack returns where its walk stands, as in the contest; the published code returned the nearest "
     "wrong picture that it had queried, now and then a point on the sphere.",
+    "The boundary attack reckons in float32, as in the contest; the published code reckoned in float64.",
     "A score that is not finite is wrong, and no attack follows it, as in the contest; the published code has no rule.",
 )

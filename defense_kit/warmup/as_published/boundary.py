@@ -55,7 +55,7 @@ def boundary(
     other."""
     streams = Streams("boundary", of.sha256)
     starts = drawn_starts(others, streams, 1)
-    return approach(of, first_move(of, streams), starts, streams, state, keep, steps)
+    return (yield from approach(of, first_move(of, streams), starts, streams, state, keep, steps))
 
 
 def approach(
@@ -73,7 +73,7 @@ def approach(
         if isinstance(begun, AttackResult):
             return begun
         state = PublishedBoundaryState(**{each.name: getattr(begun, each.name) for each in fields(begun)})
-    way, draw = way_to(goal, state.at), partial(_drawn_normals, streams, goal.shape)
+    way, draw = way_to(goal, state.at), partial(drawn_direction, streams, goal.shape)
     while way.length > GOAL and state.step < (STEPS if steps is None else steps):
         state = converged(state)
         if not state.left:
@@ -87,7 +87,8 @@ def approach(
     return result
 
 
-def _drawn_normals(streams: Streams, shape: tuple[int, ...], step: int, index: int) -> Direction:
+def drawn_direction(streams: Streams, shape: tuple[int, ...], step: int, index: int) -> Direction:
+    """Return a normal value for each of a picture."""
     normals = streams.normals(prod(shape), step=step, index=index).reshape(shape)
     return Direction(normals, sum_of_products(normals, normals))
 

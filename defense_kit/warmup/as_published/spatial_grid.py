@@ -22,4 +22,4 @@ def spatial_grid(of: AttackedPicture) -> Attack:
         moves = map(published_transform_of, range(first, first + len(DEGREES)))
         return as_floats(np.stack([moved(framed, degrees, dx, dy) for dx, dy, degrees in moves]))
 
-    return worst_move(of, moves_from, published_transform_of)
+    return (yield from worst_move(of, moves_from, published_transform_of))

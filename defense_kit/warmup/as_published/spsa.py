@@ -33,7 +33,7 @@ def spsa(
 ) -> Attack:
     """Attack a picture as the warm-up's `spsa` does, by the published step, stop and choice."""
     streams = Streams("spsa", of.sha256)
-    return descend(of, first_move(of, streams), streams, state, keep, steps)
+    return (yield from descend(of, first_move(of, streams), streams, state, keep, steps))
 
 
 def descend(

@@ -25,6 +25,7 @@ from tests.defense_kit.warmup.small_runs import (
     CONTEST,
     DOT,
     GREY,
+    SHAPE,
     STREAMS,
     Code,
     answers,
@@ -112,6 +113,12 @@ def starts_that_are_tried(code: Code) -> int:
     return alone(code.method.boundary(picture(9), others), answers(1)).queries - 1
 
 
+def is_direction_of_signs(code: Code) -> bool:
+    values, square = code.boundary.drawn_direction(STREAMS, SHAPE, 3, 2)
+    assert square == pytest.approx(float(np.square(values.astype(np.float64)).sum()))
+    return set(np.unique(values)) == {-1, 1}
+
+
 def state_of(code: Code, step: int, at: Rows, **values: float) -> BoundaryState:
     kind: Any = code.method.states["boundary"]
     state: BoundaryState = kind(step, at, np.zeros(2, np.float32), 0, **values)
@@ -171,6 +178,7 @@ ROWS: list[tuple[str, Callable[[Code], Any], Any, Any, str]] = [
     ("SPSA stop", steps_where_wrong_from_the_start, 0, 1, "the loss is that of before the step"),
     ("SPSA result", step_of_the_result, 1, 3, "no best picture is kept"),
     ("boundary start", starts_that_are_tried, 4, 1, "one random choice"),
+    ("boundary directions", is_direction_of_signs, True, False, "normal values, as in the paper"),
     ("boundary end", steps_after_a_small_one, 0, 215, "29 reductions in 4 steps each, and 99 steps to make sure"),
     ("boundary goal", queries_and_steps_to_the_goal, (27, 1), (1, 1), "any query can reach the threshold"),
     ("boundary pictures", pictures_of_boundary, 50, 100, "25 batches of 4; all are birds here"),

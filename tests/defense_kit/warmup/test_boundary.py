@@ -144,11 +144,13 @@ def test_candidates_lie_on_the_sphere_and_nearer(seed: int, spherical: float, to
     assert moved == pytest.approx(radius * np.sqrt(2 * (1 - 1 / np.sqrt(1 + spherical**2))), abs=1e-9)
 
 
+@pytest.mark.parametrize("spread", [1.0, 0.1], ids=["far", "near the end"])
 @pytest.mark.parametrize("spherical", [0.3, 0.01, 1e-5])
-def test_float32_is_near_enough_for_a_whole_picture(spherical: float) -> None:
+def test_float32_is_near_enough_for_a_whole_picture(spherical: float, spread: float) -> None:
     """Both points, their lengths and the direction itself beside the same geometry in float64."""
     rng = np.random.default_rng(5)
-    goal, at = (rng.random((224, 224, 3), dtype=np.float32) for _ in range(2))
+    goal, away = (rng.random((224, 224, 3), dtype=np.float32) for _ in range(2))
+    at = goal + np.float32(spread) * (away - goal)
     signs = STREAMS.signs(Purpose.BOUNDARY_DIRECTION, goal.size, step=3, index=2).reshape(goal.shape)
     direction = Direction(signs, float(goal.size))
     found = candidate(way_to(goal, at), direction, spherical, 0.01)

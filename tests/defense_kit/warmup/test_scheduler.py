@@ -83,9 +83,10 @@ def test_batches_are_full_where_attacks_ask_for_many_rows_and_for_one_in_turn(ba
     ("running", "room", "why"),
     [
         (1, 32, "all of two batches"),
-        (5, 6, "a fifth of two batches"),
+        (5, 7, "a fifth of two batches, rounded up"),
         (32, 1, "two batches are full with a row each"),
-        (40, 1, "more wait: at least a row"),
+        (24, 2, "one each would leave the second batch half empty"),
+        (40, 1, "more wait: a row each is more than enough"),
     ],
 )
 def test_there_is_room_for_rows_ahead_while_two_batches_are_not_full(running: int, room: int, why: str) -> None:
@@ -133,7 +134,7 @@ def test_attacks_that_were_answered_together_work_side_by_side(monkeypatch: pyte
 
 
 def test_an_attack_begins_while_two_batches_of_others_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "THREADS", 2)
+    monkeypatch.setattr(module, "THREADS", 3)
     answered = threading.Event()
 
     def slow() -> Attack:
@@ -172,9 +173,17 @@ def test_the_next_batch_is_filled_while_two_are_under_way() -> None:
     assert len(dict(Scheduler[int](Patient(), batch=1, most_running=1).run([(1, attack())]))) == 1
 
 
-def test_what_an_attack_raises_ends_the_run() -> None:
+class Unreadable(MadeRows):
+    def write(self, first: int, out: Rows) -> None:
+        raise ValueError("no such picture")
+
+
+@pytest.mark.parametrize("when", ["before it asks", "while its rows are written", "with its answers"])
+def test_what_an_attack_raises_ends_the_run(when: str) -> None:
     def broken() -> Attack:
-        yield np.ones((1, *SHAPE), np.float32)
+        if when == "before it asks":
+            raise ValueError("no such picture")
+        yield Unreadable((1, *SHAPE)) if when == "while its rows are written" else np.ones((1, *SHAPE), np.float32)
         raise ValueError("no such picture")
 
     with pytest.raises(ValueError, match="no such picture"):

@@ -2,10 +2,15 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from defense_kit.warmup.streams import Purpose, Streams
 
 ZEROS = Streams("spsa", bytes(32))
+
+
+def written(signs: NDArray[np.int8]) -> str:
+    return "".join("+" if sign > 0 else "-" for sign in signs)
 
 
 def test_the_key_names_attack_and_picture() -> None:

@@ -360,9 +360,15 @@ def test_the_newest_totals_of_the_private_set_are_told() -> None:
 
 
 def test_the_newest_warm_up_of_the_moment_is_told() -> None:
-    warmups = tuple(of.WarmupFacts(1, at, accuracy) for at, accuracy in ((SENT, 0.9), (STAKED, 0.8)))
+    warmups = tuple(of.WarmupFacts(1, at, accuracy, 1) for at, accuracy in ((SENT, 0.9), (STAKED, 0.8)))
     told = [first(contest(warmups=warmups), at).warmup for at in (STAKED, NOW)]
     assert told == [0.8, 0.9] and first(contest()).warmup is None
+
+
+def test_warm_ups_are_compared_by_the_newest_version_of_the_attacks_at_that_moment() -> None:
+    warmups = (of.WarmupFacts(1, STAKED, 0.8, 9), of.WarmupFacts(2, SENT, 0.7, 10))
+    told = [first(contest(warmups=warmups), at).warmup for at in (STAKED, NOW)]
+    assert told == [0.8, None]
 
 
 def test_randomised_is_told_of_released_pictures_alone() -> None:
