@@ -80,7 +80,7 @@ def test_the_leaderboard_compares_measurements_by_the_same_attacks_alone(defense
     warmup_record(defense, report(defense, version="1"), now=cast.AFTER)
     warmup_record(other, report(other), now=cast.AFTER)
     rows = client.get("/api/v1/leaderboard/").json()["defenses"]
-    assert {each["defense"]: each["warmup"] for each in rows} == {defense.public_id: None, other.public_id: 0.75}
+    assert {each["id"]: each["warmup"] for each in rows} == {defense.public_id: None, other.public_id: 0.75}
     assert "version 1 of the attacks" in words(client, f"/defenses/{defense.public_id}/")
 
 
