@@ -50,8 +50,8 @@ def throughput(_: Cluster, plan: WarmupPlan | None = None) -> Section:
             rows.append([each.network, each.attack, each.rows, median(alone), median(asked), ratio])
             figures.append(Figure.at_least(f"queries/s, {what}", ratio, OF_BARE, floor="bare forward"))
     how = (
-        "Queries a second of an attack that count, from its pictures to its results through a defense in a process of "
-        "its own, over the rows a second of the network alone in a process with nothing else. "
+        "Queries a second of an attack, from its pictures to its results through a defense in a process of its own, "
+        "over the rows a second of the network alone in a process with nothing else. "
         f"Medians of {plan.rounds} turns, in each of which the network alone and the defense are started. "
         f"The network has {THREADS} thread, the machine {os.cpu_count()} processors: "
         f"what makes the queries and what answers them work side by side. Measured at {commit()}."
@@ -63,21 +63,20 @@ def throughput(_: Cluster, plan: WarmupPlan | None = None) -> Section:
 def _speeds(place: Path, speed: Speed, plan: WarmupPlan) -> tuple[list[float], list[float]]:
     alone, asked = list[float](), list[float]()
     others = [each.pixels for each in starts()]
-    state = _on_the_way(others[0])
     begin: Begin = {
-        "spatial_grid": lambda each, _: spatial_grid(each),
-        "spsa": lambda each, _: spsa(each, steps=speed.steps),
-        "boundary": lambda each, room: boundary(each, others, state, steps=state.step + speed.steps, room=room),
+        "spatial_grid": spatial_grid,
+        "spsa": lambda each: spsa(each, steps=speed.steps),
+        "boundary": lambda each: boundary(each, others, _on_the_way(others[0]), steps=9 + speed.steps),
     }[speed.attack]
     running = most_running(speed.attack, speed.rows)
-    pictures = [drawn_picture(Label.BICYCLE, number) for number in range(speed.pictures)]
+    pictures = [drawn_picture(Label.BICYCLE, number) for number in range(max(running, speed.pictures))]
     # No picture ends early: the rate is that of a run with many pictures.
     with patch.object(spsa_module, "ENOUGH", -inf), patch.object(boundary_module, "GOAL", 0):
         for _ in range(plan.rounds):
             with bare(place, speed.rows) as process:
                 alone.append(bare_speed(process, speed.batches))
-            ran = run_attack(place, pictures, begin, speed.rows, running)
-            asked.append(sum(ran.queries) / ran.seconds)
+            ran, counts = run_attack(place, pictures, begin, speed.rows, running)
+            asked.append(counts.wanted / ran.seconds)
     return alone, asked
 
 

@@ -17,10 +17,10 @@ from bench.warmup_defense import opened
 from defense_kit.allocator import keep_memory
 from defense_kit.warmup import boundary as boundary_module
 from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Rows, as_floats
-from defense_kit.warmup.boundary import BoundaryState, Room, boundary, distance
+from defense_kit.warmup.boundary import BoundaryState, boundary, distance
 from defense_kit.warmup.measure import ScoreSession
 from defense_kit.warmup.pictures import attacked_picture
-from defense_kit.warmup.scheduler import Scheduler
+from defense_kit.warmup.scheduler import RowCounts, Scheduler
 from defense_kit.warmup.spsa import first_move
 from defense_kit.warmup.streams import Purpose, Streams
 from labeling.enums import Label
@@ -28,13 +28,13 @@ from scoring.reference.drawing import draw
 
 _PHOTOGRAPH = 299  # pixels of a drawn photograph's side
 _STARTS = 4
-Begin = Callable[[AttackedPicture, Room], Attack]
+Begin = Callable[[AttackedPicture], Attack]
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """What is timed: so many steps of an attack on so many pictures, with so many rows a batch; the bare pass takes so
-    many `batches`."""
+    """What is timed: so many steps of an attack on a network, with so many rows a batch, and pictures at least; the
+    bare pass takes so many `batches`."""
 
     network: str
     attack: str
@@ -45,7 +45,7 @@ class Speed:
 
 
 # Attacks with their pictures and steps: enough that beginnings and the last batches count as little as in a whole run.
-_SMALL_CNN = (("spatial_grid", 24, 0), ("spsa", 32, 6), ("boundary", 100, 8))
+_SMALL_CNN = (("spatial_grid", 24, 0), ("spsa", 32, 6), ("boundary", 0, 8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class WarmupPlan:
     speeds: Sequence[Speed] = (
         *(Speed(CNN, attack, 64, 150, pictures, steps) for attack, pictures, steps in _SMALL_CNN),
         Speed(RESNET50, "spsa", 16, 8, 9, 2),
-        Speed(RESNET50, "boundary", 4, 8, 10, 2),
+        Speed(RESNET50, "boundary", 4, 8, 2, 2),
     )
     pictures: int = 6
     drawn: int = 60
@@ -129,7 +129,9 @@ class Ran:
     events: NDArray[np.float64]
 
 
-def run_attack(place: Path, of: Sequence[AttackedPicture], begin: Begin, batch: int, running: int) -> Ran:
+def run_attack(
+    place: Path, of: Sequence[AttackedPicture], begin: Begin, batch: int, running: int
+) -> tuple[Ran, RowCounts]:
     """Run an attack on pictures against the defense in `place`; its start is not counted."""
     keep_memory()
     with opened(place, batch) as session:
@@ -137,11 +139,11 @@ def run_attack(place: Path, of: Sequence[AttackedPicture], begin: Begin, batch: 
         defense.send(np.zeros((batch, *as_floats(of[0].pixels).shape), np.float32))
         defense.receive()
         scheduler, began = Scheduler[int](defense, batch=batch, most_running=running), time.perf_counter()
-        found = dict(scheduler.run((number, begin(each, scheduler.room)) for number, each in enumerate(of)))
+        found = dict(scheduler.run((number, begin(each)) for number, each in enumerate(of)))
         seconds = time.perf_counter() - began
     results: list[AttackResult] = [found[number] for number in range(len(of))]
     queries = [each.queries for each in results]
-    return Ran(np.stack([each.picture for each in results]), seconds, queries, np.empty((0, 4)))
+    return Ran(np.stack([each.picture for each in results]), seconds, queries, np.empty((0, 4))), scheduler.counts
 
 
 def boundary_ran(place: Path, of: Sequence[AttackedPicture], plan: WarmupPlan) -> Ran:
@@ -151,7 +153,7 @@ def boundary_ran(place: Path, of: Sequence[AttackedPicture], plan: WarmupPlan) -
     goals = moved("boundary", of)
     numbers = {each.sha256: number for number, each in enumerate(of)}
 
-    def begin(each: AttackedPicture, _: Room) -> Attack:
+    def begin(each: AttackedPicture) -> Attack:
         number = numbers[each.sha256]
 
         def keep(state: BoundaryState) -> None:
@@ -161,7 +163,7 @@ def boundary_ran(place: Path, of: Sequence[AttackedPicture], plan: WarmupPlan) -
         return boundary(each, others, keep=keep)
 
     with patch.object(boundary_module, "STEPS", plan.peer_boundary_steps):
-        ran = run_attack(place, of, begin, max(1, len(of) // 2), len(of))
+        ran, _ = run_attack(place, of, begin, max(1, len(of) // 2), len(of))
     late = time.perf_counter() - began - ran.seconds  # the defense's start
     found = np.array(events)
     found[:, 2] -= late

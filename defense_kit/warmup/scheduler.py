@@ -126,8 +126,9 @@ class Scheduler(Generic[Key]):
                     return
 
     def room(self) -> int:
-        """Return how many rows each attack has to send at once for all together to fill the batches under way."""
-        return -(-MOST_SENT * self._batch // max(1, self._running))
+        """Return how many rows each attack may send at once before all together fill more than the batches that may be
+        under way, at least 1."""
+        return max(1, MOST_SENT * self._batch // max(1, self._running))
 
     def _next(self) -> deque[_Running[Key]]:
         """Return the attacks whose rows are sent next; empty where none waits."""

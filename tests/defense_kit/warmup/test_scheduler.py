@@ -83,10 +83,9 @@ def test_batches_are_full_where_attacks_ask_for_many_rows_and_for_one_in_turn(ba
     ("running", "room", "why"),
     [
         (1, 32, "all of two batches"),
-        (5, 7, "a fifth of two batches, rounded up"),
+        (5, 6, "a fifth of two batches"),
         (32, 1, "two batches are full with a row each"),
-        (24, 2, "one each would leave the second batch half empty"),
-        (40, 1, "more wait: a row each is more than enough"),
+        (40, 1, "more wait: at least a row"),
     ],
 )
 def test_there_is_room_for_rows_ahead_while_two_batches_are_not_full(running: int, room: int, why: str) -> None:
