@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator, Philox
 from numpy.typing import NDArray
 
-_NAMED = b"unanimous-warmup", b"1"  # of the streams: another version of the attacks may draw from the same ones
+_NAMESPACE = b"unanimous-warmup", b"1"  # of the streams: another version of the attacks may draw from the same ones
 _WORD_BITS = 64
 
 
@@ -29,7 +29,7 @@ class Streams:
     """The streams of one attack on one picture, which is named by the SHA-256 of its pixels, 32 bytes."""
 
     def __init__(self, attack: str, picture: bytes) -> None:
-        named = b"\0".join([*_NAMED, attack.encode(), picture])
+        named = b"\0".join([*_NAMESPACE, attack.encode(), picture])
         self.key = hashlib.sha256(named).digest()[:16]
 
     def bits(self, purpose: int, *, step: int = 0, index: int = 0) -> Philox:

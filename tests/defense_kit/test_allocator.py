@@ -38,7 +38,6 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 _PAGES = 4 * 100 * 224 * 224 * 3 * 4 // 4096
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="GNU's C library")
 @pytest.mark.slow("a process with NumPy for each way")
 def test_memory_that_is_kept_is_not_paid_for_again() -> None:
     faults = {}

@@ -1,7 +1,6 @@
 """Runs that follow each other in one session: they overlap, and what happens to one is no other's matter (R29, R30)."""
 
 import os
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -145,7 +144,6 @@ def test_how_many_batches_are_under_way_when_an_answer_is_waited_for(
     assert seen[:2] == under_way, why
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a niceness is the whole process's")
 def test_pictures_are_read_with_a_lower_priority_than_a_network_has(
     now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,6 +43,6 @@ NOT_REPEATED = (
     "measured to be fastest, and all of them entered its tests.",
     "The boundary attack returns where its walk stands, as in the contest; the published code returned the nearest "
     "wrong picture that it had queried, now and then a point on the sphere.",
-    "The boundary attack reckons in float32, as in the contest; the published code reckoned in float64.",
+    "The boundary attack computes in float32, as in the contest; the published code computed in float64.",
     "A score that is not finite is wrong, and no attack follows it, as in the contest; the published code has no rule.",
 )

@@ -27,10 +27,9 @@ def test_golden_words_signs_and_normals() -> None:
         "977f3a7bfa27af78",
         "fcb2e4f964674d69",
     ]
-    assert (
-        "".join("+" if sign > 0 else "-" for sign in ZEROS.signs(Purpose.SPSA_SIGNS, 16, step=1, index=0))
-        == "----+-----+---+-"
-    )
+    assert written(ZEROS.signs(Purpose.SPSA_SIGNS, 16, step=1, index=0)) == "----+-----+---+-"
+    direction = Streams("boundary", bytes(32)).signs(Purpose.BOUNDARY_DIRECTION, 16, step=7, index=3)
+    assert written(direction) == "++-++-++-+-+----"
     normals = ZEROS.normals(4, step=7, index=3)
     assert normals.dtype == np.float32
     assert normals == pytest.approx([-3.7788284, 0.07182667, -0.14374535, 0.06158335], abs=1e-7)
