@@ -215,9 +215,9 @@ class TestTheRelease:
         outlines = {"valid bicycle": 6, "uncertain": 3, "neither_class": 4, "occluded": 3, "depiction": 0}
         for case, number in outlines.items():
             ids = Ruling.objects.filter(image=contest.images[case]).latest("number").response_ids
-            said = Response.objects.filter(image=contest.images[case]).values_list("pk", flat=True)
-            told = [pk for pk in said if f'{{"id": {pk}, "image_id"' in text]
-            assert told == (sorted(ids) if number else []) and (not number or len(ids) == number), case
+            given = Response.objects.filter(image=contest.images[case]).values_list("pk", flat=True)
+            annotated = {pk for pk in given if f'{{"id": {pk}, "image_id"' in text}
+            assert annotated == (set(ids) if number else set()) and (not number or len(ids) == number), case
 
     @pytest.mark.parametrize(("forge", "file"), FORGERIES)
     def test_a_forgery_is_found(self, forge: Callable[[Forger], None], file: str, forger: Forger) -> None:
