@@ -35,7 +35,8 @@ def stakes_end(*, now: datetime) -> int:
     asked = Stake.objects.filter(staked_at=None, ended_at=None, defense__in=breaks_in_force().values("defense"))
     begun = Stake.objects.filter(staked_at__isnull=False, end__in=BY_BREAKS).select_related("defense__entry")
     changed = [stake.pk for stake in begun if not _is_as(stake, _outcome(stake))]
-    return sum(_follow(pk, now) for pk in [*asked.values_list("pk", flat=True), *changed])
+    # In the order of their numbers, so that the order of the letters tells nothing of what was written to the rows.
+    return sum(_follow(pk, now) for pk in sorted([*asked.values_list("pk", flat=True), *changed]))
 
 
 def stakes_under_supposition(supposed: SupposedRuling, *, now: datetime) -> list[Stake]:

@@ -401,9 +401,10 @@ def test_one_team_asking_twice_is_no_hint(red: Team, carl: User, rosa: User, now
 @pytest.mark.both("what was found already is passed over by the database")
 def test_looking_twice_finds_nothing_new_and_sweeps_look_now_and_then(red: Team, now: datetime) -> None:
     researcher("a", "jo.do@gmail.com")
-    other, before = researcher("b", "jodo@gmail.com"), list(Member.objects.values("team", "user", "captain"))
+    other, members = researcher("b", "jodo@gmail.com"), Member.objects.order_by("pk").values("team", "user", "captain")
+    before = list(members)
     assert [same_persons_find(now=now) for _ in range(2)] == [1, 0]
-    assert list(Member.objects.values("team", "user", "captain")) == before, "nothing follows"
+    assert list(members.all()) == before, "nothing follows"
     assert not User.objects.filter(is_active=False).exists()
     SamePersonHint.objects.all().delete()
     assert [same_persons_find_periodically(now=now) for _ in range(2)] == [1, 0]
