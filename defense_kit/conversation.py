@@ -7,6 +7,7 @@ Both directions are served at once: while a batch is written, the answer to the 
 read the next batch before or after it answers, and only its own time counts.
 """
 
+import os
 import select
 import socket
 import struct
@@ -23,9 +24,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from defense_kit import frames, protocol
+from defense_kit import frames, protocol, shared_memory
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.protocol import BatchAnswers, Frame, Hello
+from defense_kit.shared_memory import SharedBatches
 
 Over = Callable[[], tuple[Fault, str] | None]
 """Says why a program is over, None while it runs."""
@@ -165,6 +167,7 @@ class Conversation:
         self._answers: deque[BatchAnswers] = deque()
         self._incoming = _Incoming()
         self._greeted, self._pixels = False, frames.CONTEST_PIXELS
+        self._shared: SharedBatches | None = None
         self._allow(deadlines.hello, Fault.HELLO_TIMEOUT, "HELLO did not come in time")
 
     def hello(self) -> Hello:
@@ -176,12 +179,29 @@ class Conversation:
                 self._greeted = True
                 return protocol.read_hello(self._take_payload())
 
-    def ready(self, image_size: int, batch_size: int, seed: int, pixels: str = frames.CONTEST_PIXELS) -> None:
-        """Say what the pictures are like and which seed this run has."""
+    def ready(
+        self,
+        image_size: int,
+        batch_size: int,
+        seed: int,
+        pixels: str = frames.CONTEST_PIXELS,
+        *,
+        share: bool = False,
+    ) -> None:
+        """Say what the pictures are like and which seed this run has; `share` memory in which batches lie."""
         self._refuse_uncalled()
         self._allow(self._deadlines.hello, Fault.HELLO_TIMEOUT, "READY was not read in time")
         self._pixels = pixels
-        self._write([memoryview(protocol.pack_ready(image_size, batch_size, seed, pixels))])
+        said = memoryview(protocol.pack_ready(image_size, batch_size, seed, pixels, shared_memory=share))
+        if share:
+            said = said[self._share((batch_size, image_size, image_size, frames.CHANNELS), said) :]
+        self._write([said] if said else [])
+
+    @property
+    def place(self) -> NDArray[Any] | None:
+        """Where the next batch can be written, [batch_size, S, S, 3], so that `send` need not copy it; None where
+        nothing is shared."""
+        return self._shared.place if self._shared else None
 
     @property
     def outstanding(self) -> int:
@@ -192,15 +212,15 @@ class Conversation:
         """Send images [N, S, S, 3] under `request_id`; two batches at most may be outstanding."""
         if self.outstanding >= MOST_OUTSTANDING:
             raise ValueError(f"{self.outstanding} batches are outstanding; receive one first")
-        pixels = np.ascontiguousarray(images, frames.PIXELS[self._pixels])
+        pixels = self._payload(images)
         if not self._pending:
             self._refuse_uncalled()
-        batch = _PendingBatch(request_id, len(pixels))
+        batch = _PendingBatch(request_id, len(images))
         self._pending.append(batch)
         if len(self._pending) == 1:
             self._start_clock()
-        header = frames.pack_header(frames.BATCH, request_id, len(pixels), pixels.nbytes)
-        self._write([memoryview(header), pixels.data.cast("B")])
+        header = frames.pack_header(frames.BATCH, request_id, len(images), pixels.nbytes)
+        self._write([memoryview(header), pixels])
         batch.sent = True
 
     def receive(self) -> BatchAnswers:
@@ -215,6 +235,27 @@ class Conversation:
     def close(self) -> None:
         """Hang up, which tells the defense to end."""
         self._connection.close()
+
+    def _share(self, shape: tuple[int, ...], said: memoryview) -> int:
+        """Send READY with memory for batches of this shape; return how many bytes went."""
+        try:
+            self._shared, descriptor = SharedBatches.create(shape, frames.PIXELS[self._pixels])
+        except OSError as error:
+            raise RunnerFault(Fault.PLATFORM, f"there is no memory for batches: {error}") from error
+        try:
+            self._wait(select.POLLOUT)
+            return shared_memory.send_descriptor(self._connection, said, descriptor)
+        except OSError:
+            raise self._gone() from None
+        finally:
+            os.close(descriptor)
+
+    def _payload(self, images: NDArray[Any]) -> memoryview:
+        """Return the bytes of images that go through the socket: none of those in shared memory."""
+        if self._shared:
+            self._shared.put(images)
+            return memoryview(b"")
+        return np.ascontiguousarray(images, frames.PIXELS[self._pixels]).data.cast("B")
 
     def _allow(self, seconds: float, late: Fault, text: str) -> None:
         self._deadline = time.monotonic() + seconds

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
+from defense_kit import shared_memory
 from defense_kit.conversation import Conversation, ConversationDeadlines, Over, PeerSocket
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.frames import CONTEST_PIXELS, LONGEST_ID, PIXELS
@@ -49,6 +51,7 @@ class InputFormat:
     image_size: int
     batch_size: int
     pixels: str = CONTEST_PIXELS
+    share_memory: bool = True  # with a defense that can
 
 
 Launch = Callable[[Path], LaunchedDefense]
@@ -69,6 +72,7 @@ class DefenseSession(AbstractContextManager["DefenseSession"]):
         self._launched, self._conversation = launched, conversation
         self._format = sent
         self._sent = 0
+        self._buffer: NDArray[Any] | None = None  # where nothing is shared
 
     def send(self, images: NDArray[Any]) -> None:
         """Start the work on images [N, S, S, 3] of the pixels that it was opened for, N at most the batch size.
@@ -83,6 +87,16 @@ class DefenseSession(AbstractContextManager["DefenseSession"]):
             self._conversation.send((self._sent - 1) % LONGEST_ID + 1, images)
         except RunnerFault as fault:
             raise self._with_log(fault) from None
+
+    def buffer(self, rows: int) -> NDArray[Any]:
+        """Return an array [rows, S, S, 3] for the next batch; others are copied where memory is shared."""
+        found = self._conversation.place
+        if found is None:
+            if self._buffer is None:
+                side, most = self._format.image_size, self._format.batch_size
+                self._buffer = np.empty((most, side, side, 3), PIXELS[self._format.pixels])
+            found = self._buffer  # one is enough: all of a batch went through the socket when `send` returns
+        return found[:rows]
 
     def receive(self) -> BatchAnswers:
         """Return the answers to the oldest batch not yet received; RunnerFault when they do not come or are wrong."""
@@ -123,17 +137,20 @@ def open_defense(
     folder: Path | None = None,
     cancelled: Cancelled = never_stopped,
     pixels: str = CONTEST_PIXELS,
+    share_memory: bool = True,
 ) -> DefenseSession:
     """Start a defense, let it in, hear its HELLO and tell it READY; every way to fail is a RunnerFault.
 
     The fault of one that does not take these `pixels` says how it can.
     `seed` is 0 to 2^63 - 1. The socket lies in a folder of its own inside `folder` (default: the system's temporary
     folder). `cancelled` is asked about twice a second while the harness waits: True ends the run as `cancelled`.
+    `share_memory` lets a defense that can find its batches in memory; others get them through the socket.
     """
     with PeerSocket(folder) as gate:
         launched = _start(launch, gate.path)
         try:
-            return _greet(gate, launched, InputFormat(image_size, batch_size, pixels), seed, deadlines, cancelled)
+            sent = InputFormat(image_size, batch_size, pixels, share_memory and shared_memory.AVAILABLE)
+            return _greet(gate, launched, sent, seed, deadlines, cancelled)
         except BaseException as error:
             launched.stop()
             if isinstance(error, RunnerFault):
@@ -165,7 +182,8 @@ def _greet(
         hello = conversation.hello()
         if sent.pixels not in hello.pixels:
             raise RunnerFault(Fault.PROTOCOL, NO_CLASSIFIER)
-        conversation.ready(sent.image_size, sent.batch_size, seed, sent.pixels)
+        share = sent.share_memory and hello.shared_memory
+        conversation.ready(sent.image_size, sent.batch_size, seed, sent.pixels, share=share)
     except BaseException:
         conversation.close()
         raise

@@ -32,10 +32,12 @@ class BatchAnswers:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """What a defense says first: its name, a stranger's words cut for showing, and the pixels that it takes."""
+    """What a defense says first: its name, a stranger's words cut for showing, the pixels that it takes, and whether it
+    finds them in shared memory."""
 
     name: str
     pixels: frozenset[str]
+    shared_memory: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +112,13 @@ def read_hello(payload: bytes | bytearray) -> Hello:
     if not isinstance(pixels, list) or frames.CONTEST_PIXELS not in pixels:
         raise refuse(f"HELLO does not name the pixels {frames.CONTEST_PIXELS}, which every defense takes")
     taken = frozenset(each for each in frames.PIXELS if each in pixels)
-    return Hello(readable(name, LONGEST_NAME).replace("\n", " ").strip(), taken)
+    shown = readable(name, LONGEST_NAME).replace("\n", " ").strip()
+    return Hello(shown, taken, hello.get("shared_memory") is True)
 
 
-def pack_ready(image_size: int, batch_size: int, seed: int, pixels: str = frames.CONTEST_PIXELS) -> bytes:
+def pack_ready(
+    image_size: int, batch_size: int, seed: int, pixels: str = frames.CONTEST_PIXELS, *, shared_memory: bool = False
+) -> bytes:
     """Return the READY frame, whole."""
     settings: dict[str, Any] = {
         "image_size": image_size,
@@ -123,6 +128,8 @@ def pack_ready(image_size: int, batch_size: int, seed: int, pixels: str = frames
     }
     if pixels != frames.CONTEST_PIXELS:  # a program that reads READY by itself may know of no other
         settings["pixels"] = pixels
+    if shared_memory:
+        settings["shared_memory"] = True
     payload = json.dumps(settings).encode()
     return frames.pack_header(frames.READY, 0, 0, len(payload)) + payload
 

@@ -1,6 +1,7 @@
 """The participant's side of defense protocol v1: connect, greet, answer batches."""
 
 import json
+import mmap
 import os
 import queue
 import socket
@@ -8,11 +9,12 @@ import sys
 import threading
 import traceback
 from functools import partial
-from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Tuple
+from itertools import cycle
+from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from defense_kit import frames
+from defense_kit import frames, shared_memory
 from defense_kit.classifiers import scores_of
 
 BUFFERS = 2  # one is predicted on while the other is read into
@@ -29,11 +31,10 @@ class ContestReady(NamedTuple):
 
 
 class ServedBatch(NamedTuple):
-    """Pictures as they were read; `buffer` is used again afterwards."""
+    """Pictures to answer, which stay as they are until then."""
 
     request_id: int
     images: np.ndarray
-    buffer: bytearray
 
 
 Predict = Callable[[np.ndarray], Any]
@@ -62,14 +63,21 @@ def serve(
     """
     classify = classify or getattr(predict, "classify", None)
     takes = [frames.CONTEST_PIXELS] if classify is None else list(frames.PIXELS)
-    hello = {"name": name, "protocol": frames.VERSION, "pixels": takes}
+    hello = {
+        "name": name,
+        "protocol": frames.VERSION,
+        "pixels": takes,
+        "shared_memory": shared_memory.AVAILABLE,
+    }
     connection = _connect()
     try:
         _send(connection, frames.HELLO, 0, 0, json.dumps(hello).encode())
-        ready = _read_ready(connection)
-        if ready is not None:
+        said = _read_ready(connection)
+        if said is not None:
+            ready, memory = said
             warmup = classify is not None and ready.pixels != frames.CONTEST_PIXELS
-            _answer_all(connection, ready, partial(_classified, classify) if warmup else predict, on_ready)
+            answering = partial(_classified, classify) if warmup else predict
+            _answer_all(connection, ready, memory, answering, on_ready)
     finally:
         connection.close()
 
@@ -83,13 +91,19 @@ def _connect() -> socket.socket:
     return connection
 
 
-def _answer_all(connection: socket.socket, ready: ContestReady, predict: Predict, on_ready: Optional[OnReady]) -> None:
+def _answer_all(
+    connection: socket.socket,
+    ready: ContestReady,
+    memory: Optional[mmap.mmap],
+    predict: Predict,
+    on_ready: Optional[OnReady],
+) -> None:
     try:
         if on_ready is not None:
             on_ready(ready)
-        for batch, give_back in _batches(connection, ready):
+        batches = _read_batches(connection, ready) if memory is None else _shared_batches(connection, ready, memory)
+        for batch in batches:
             labels, scores = _checked(predict(batch.images), len(batch.images))
-            give_back(batch.buffer)
             payload = frames.pack_answers(labels, scores)
             _send(connection, frames.ANSWER, batch.request_id, len(labels), payload)
     except (BrokenPipeError, ConnectionResetError):
@@ -103,8 +117,21 @@ def _answer_all(connection: socket.socket, ready: ContestReady, predict: Predict
         raise SystemExit(1) from None
 
 
-def _batches(connection: socket.socket, ready: ContestReady) -> Any:
-    """Yield each batch and the function that gives its buffer back; the next one is read meanwhile."""
+def _shared_batches(connection: socket.socket, ready: ContestReady, memory: mmap.mmap) -> Iterator[ServedBatch]:
+    """Yield each batch as it lies in the shared memory."""
+    shape = (ready.batch_size, ready.image_size, ready.image_size, frames.CHANNELS)
+    for place in cycle(shared_memory.places(memory, shape, frames.PIXELS[ready.pixels])):
+        header = _read_header(connection, frames.BATCH)
+        if header is None:
+            return
+        request_id, rows, payload_bytes = header
+        if payload_bytes or not 1 <= rows <= ready.batch_size:
+            raise ValueError(f"a batch of {rows} rows in shared memory has {payload_bytes} bytes")
+        yield ServedBatch(request_id, place[:rows])
+
+
+def _read_batches(connection: socket.socket, ready: ContestReady) -> Iterator[ServedBatch]:
+    """Yield each batch; the next one is read meanwhile."""
     free: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
     full: queue.SimpleQueue[Any] = queue.SimpleQueue()
     for _ in range(BUFFERS):
@@ -112,12 +139,14 @@ def _batches(connection: socket.socket, ready: ContestReady) -> Any:
     reader = threading.Thread(target=_read_all, args=(connection, ready, free, full), daemon=True)
     reader.start()
     while True:
-        batch = full.get()
-        if batch is None:
+        read = full.get()
+        if read is None:
             return
-        if isinstance(batch, Exception):
-            raise batch
-        yield batch, free.put
+        if isinstance(read, Exception):
+            raise read
+        batch, buffer = read
+        yield batch
+        free.put(buffer)
 
 
 def _bytes_of(ready: ContestReady, rows: int) -> int:
@@ -131,9 +160,9 @@ def _read_all(
     """Read batches until the other side hangs up (None) or something is wrong (the error itself)."""
     try:
         while True:
-            batch = _read_batch(connection, ready, free)
-            full.put(batch)
-            if batch is None:
+            read = _read_batch(connection, ready, free)
+            full.put(read)
+            if read is None:
                 return
     except Exception as error:
         full.put(error)
@@ -141,7 +170,8 @@ def _read_all(
 
 def _read_batch(
     connection: socket.socket, ready: ContestReady, free: "queue.SimpleQueue[bytearray]"
-) -> Optional[ServedBatch]:
+) -> Optional[Tuple[ServedBatch, bytearray]]:
+    """Return a batch and the buffer in which it lies, None when the other side hung up."""
     header = _read_header(connection, frames.BATCH)
     if header is None:
         return None
@@ -153,31 +183,39 @@ def _read_batch(
     if not _fill(connection, view):
         return None
     shape = (rows, ready.image_size, ready.image_size, frames.CHANNELS)
-    return ServedBatch(request_id, np.frombuffer(view, frames.PIXELS[ready.pixels]).reshape(shape), buffer)
+    return ServedBatch(request_id, np.frombuffer(view, frames.PIXELS[ready.pixels]).reshape(shape)), buffer
 
 
-def _read_ready(connection: socket.socket) -> Optional[ContestReady]:
-    """Return what the contest says, None when it hung up before."""
-    header = _read_header(connection, frames.READY)
+def _read_ready(connection: socket.socket) -> Optional[Tuple[ContestReady, Optional[mmap.mmap]]]:
+    """Return what the contest says and the memory that it shares, None when it hung up before."""
+    try:
+        begun, descriptor = shared_memory.receive_descriptor(connection, frames.HEADER.size)
+    except ConnectionResetError:
+        return None
+    header = _read_header(connection, frames.READY, begun)
     if header is None:
         return None
     payload = bytearray(min(header[2], frames.LONGEST_TEXT))
     if not _fill(connection, memoryview(payload)):
         return None
     said = json.loads(payload.decode("utf-8"))
-    return ContestReady(
+    if said.get("shared_memory") and descriptor is None:
+        raise ValueError("the memory that the contest shares did not arrive")
+    ready = ContestReady(
         int(said["image_size"]),
         int(said["batch_size"]),
         tuple(said["classes"]),
         int(said["seed"]),
         str(said.get("pixels", frames.CONTEST_PIXELS)),
     )
+    return ready, None if descriptor is None else shared_memory.opened(descriptor)
 
 
-def _read_header(connection: socket.socket, kind: int) -> Optional[Tuple[int, int, int]]:
-    """Return request id, rows and payload bytes of a frame of this kind; None when the other side hung up."""
-    header = bytearray(frames.HEADER.size)
-    if not _fill(connection, memoryview(header)):
+def _read_header(connection: socket.socket, kind: int, begun: bytes = b"") -> Optional[Tuple[int, int, int]]:
+    """Return request id, rows and payload bytes of a frame of this kind, of which some bytes may have been read; None
+    when the other side hung up."""
+    header = bytearray(begun.ljust(frames.HEADER.size, b"\0"))
+    if not _fill(connection, memoryview(header)[len(begun) :]):
         return None
     magic, version, came, request_id, rows, payload_bytes, reserved = frames.HEADER.unpack(header)
     if (magic, version, came, reserved) != (frames.MAGIC, frames.VERSION, kind, 0):

@@ -24,7 +24,13 @@ from common.deep_stack import with_deep_stack
 from labeling.models import Tasker
 from tests import factories
 
-pytest_plugins = ["tests.bucket_plugin", "tests.dear_cases", "tests.engine_plugin", "tests.worlds"]
+pytest_plugins = [
+    "tests.bucket_plugin",
+    "tests.dear_cases",
+    "tests.engine_plugin",
+    "tests.reversed_rows",
+    "tests.worlds",
+]
 
 # The same examples every time, so that a failure is the change's and not the day's. New ones are looked for with
 # `pytest --hypothesis-profile search`.

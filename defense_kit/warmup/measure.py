@@ -30,6 +30,9 @@ _NO_PICTURE = np.zeros((0, 0, 3), np.float32)  # in place of one that is not nee
 class FloatSession(Protocol):
     """A defense that was opened for float32 pictures."""
 
+    def buffer(self, rows: int) -> Rows:
+        """Return where the next batch can be written."""
+
     def send(self, images: Rows) -> None:
         """Begin a whole batch."""
 
@@ -43,6 +46,10 @@ class ScoreSession:
     def __init__(self, session: FloatSession) -> None:
         self._session = session
         self.on_sent: Callable[[], None] = lambda: None
+
+    def buffer(self, rows: int) -> Rows:
+        """Return where the next batch is written."""
+        return self._session.buffer(rows)
 
     def send(self, rows: Rows) -> None:
         """Begin a whole batch."""

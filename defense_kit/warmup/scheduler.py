@@ -30,6 +30,9 @@ Key = TypeVar("Key")
 class BatchDefense(Protocol):
     """A defense that answers float32 batches in order; MOST_SENT at most are under way."""
 
+    def buffer(self, rows: int) -> Rows:
+        """Return where the next batch of so many rows is written."""
+
     def send(self, rows: Rows) -> None:
         """Begin a whole batch; the rows stay as they are until it is answered."""
 
@@ -100,7 +103,6 @@ class Scheduler(Generic[Key]):
         self._under_way: deque[list[tuple[_Running[Key], int]]] = deque()  # of each batch: whose, and how many rows
         self._beginning: dict[Future[AttackResult | None], _Running[Key]] = {}
         self._running = 0  # those that begin among them
-        self._batches = deque[Rows]()  # used in turn: the first one is free
         self._filled: _FilledBatch[Key] | None = None  # what is sent next
         self.counts = RowCounts()
 
@@ -157,11 +159,7 @@ class Scheduler(Generic[Key]):
 
     def _fill(self, pool: ThreadPoolExecutor) -> None:
         """Begin to fill a batch with the rows that wait longest, those of short queries first; the rest are zeros."""
-        if not self._batches:
-            shape = (self._batch, *self._next()[0].query.shape[1:])
-            self._batches.extend(np.empty(shape, np.float32) for _ in range(MOST_SENT + 1))
-        rows = self._batches[0]
-        self._batches.rotate()
+        rows = self._defense.buffer(self._batch)
         filled = _FilledBatch[Key](rows)
         while (waiting := self._next()) and filled.count < self._batch:
             first = waiting[0]

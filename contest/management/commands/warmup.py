@@ -4,7 +4,7 @@ import sqlite3
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
@@ -17,8 +17,10 @@ from contest.defenses.warmups import warmup_record, why_not_recorded
 from defense_kit.faults import WORDS, RunnerFault
 from defense_kit.warmup.arguments import add_arguments, most_pictures
 from scoring.models import Defense
-from scoring.runner import DefenseRunner
 from scoring.scorers import device_of_command
+
+if TYPE_CHECKING:
+    from defense_kit.warmup.measure import FloatSession
 
 
 class Command(RecordedCommand):
@@ -83,7 +85,7 @@ def _why_not_recorded(given: Namespace) -> str:
 
 
 @contextmanager
-def _opened(defense: Defense, batch: int) -> Iterator[tuple[str, DefenseRunner]]:
+def _opened(defense: Defense, batch: int) -> Iterator[tuple[str, "FloatSession"]]:
     """Open the defense on this machine's device."""
     from defense_kit.frames import WARMUP_PIXELS
     from defense_kit.harness import never_stopped
@@ -101,6 +103,7 @@ def _opened(defense: Defense, batch: int) -> Iterator[tuple[str, DefenseRunner]]
         pixels=WARMUP_PIXELS,
     )
     try:
-        yield defense.name, session
+        # Those in this process have no buffers, and take no float32.
+        yield defense.name, cast("FloatSession", session)
     finally:
         session.close()

@@ -21,6 +21,9 @@ class InProcess:
         self._classify, self._answers = classify, deque[Scores]()
         self.batches = 0
 
+    def buffer(self, rows: int) -> Rows:
+        return np.empty((rows, SIDE, SIDE, 3), np.float32)
+
     def send(self, rows: Rows) -> None:
         assert rows.dtype == np.float32 and rows.min() >= 0 and rows.max() <= 1
         self.batches += 1

@@ -25,6 +25,9 @@ class Recorder:
         self.under_way: list[int] = []
         self._begun = deque[Rows]()
 
+    def buffer(self, rows: int) -> Rows:
+        return np.empty((rows, *SHAPE), np.float32)
+
     def send(self, rows: Rows) -> None:
         self.shapes.add(rows.shape)
         value = rows[:, 0, 0, 0]
