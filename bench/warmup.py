@@ -9,6 +9,7 @@ import sys
 import tempfile
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from itertools import cycle
 from math import inf
 from pathlib import Path
 from statistics import median
@@ -23,18 +24,19 @@ from bench.outcome import Figure, Section, Table, median_ratio, record_sections
 from bench.servers import Cluster
 from bench.warmup_defense import bare, bare_speed, written
 from bench.warmup_peers import peers
-from bench.warmup_runs import QUICK, Begin, Speed, WarmupPlan, drawn_picture, run_attack, starts
+from bench.warmup_runs import QUICK, Begin, Speed, WarmupPlan, drawn_picture, starts, steady_speed
 from defense_kit.warmup import boundary as boundary_module
 from defense_kit.warmup import spsa as spsa_module
 from defense_kit.warmup.attacks import as_floats
 from defense_kit.warmup.boundary import BoundaryState, boundary
-from defense_kit.warmup.measure import most_running
 from defense_kit.warmup.moves import Bytes
 from defense_kit.warmup.spatial_grid import spatial_grid
 from defense_kit.warmup.spsa import spsa
 from labeling.enums import Label
 
 OF_BARE = 0.90
+# As many as a contest's warm-up has.
+PICTURES = {"spatial_grid": 250, "spsa": 250, "boundary": 100}
 
 
 def throughput(_: Cluster, plan: WarmupPlan | None = None) -> Section:
@@ -50,9 +52,9 @@ def throughput(_: Cluster, plan: WarmupPlan | None = None) -> Section:
             rows.append([each.network, each.attack, each.rows, median(alone), median(asked), ratio])
             figures.append(Figure.at_least(f"queries/s, {what}", ratio, OF_BARE, floor="bare forward"))
     how = (
-        "Queries a second of an attack, from its pictures to its results through a defense in a process of its own, "
-        "over the rows a second of the network alone in a process with nothing else. "
-        f"Medians of {plan.rounds} turns, in each of which the network alone and the defense are started. "
+        "Queries a second of an attack in the middle of a run, through a defense in a process of its own, over the "
+        "rows a second of the network alone in a process with nothing else. "
+        f"Medians of {plan.rounds} turns, in each of which the network alone is timed before and after. "
         f"The network has {THREADS} thread, the machine {os.cpu_count()} processors: "
         f"what makes the queries and what answers them work side by side. Measured at {commit()}."
     )
@@ -65,24 +67,24 @@ def _speeds(place: Path, speed: Speed, plan: WarmupPlan) -> tuple[list[float], l
     others = [each.pixels for each in starts()]
     begin: Begin = {
         "spatial_grid": spatial_grid,
-        "spsa": lambda each: spsa(each, steps=speed.steps),
-        "boundary": lambda each: boundary(each, others, _on_the_way(others[0]), steps=9 + speed.steps),
+        "spsa": spsa,
+        "boundary": lambda each: boundary(each, others, _on_the_way(others[0])),
     }[speed.attack]
-    running = most_running(speed.attack, speed.rows)
-    pictures = [drawn_picture(Label.BICYCLE, number) for number in range(max(running, speed.pictures))]
+    pictures = [drawn_picture(Label.BICYCLE, number) for number in range(PICTURES[speed.attack])]
     # No picture ends early: the rate is that of a run with many pictures.
     with patch.object(spsa_module, "ENOUGH", -inf), patch.object(boundary_module, "GOAL", 0):
         for _ in range(plan.rounds):
             with bare(place, speed.rows) as process:
-                alone.append(bare_speed(process, speed.batches))
-            ran, counts = run_attack(place, pictures, begin, speed.rows, running)
-            asked.append(counts.wanted / ran.seconds)
+                before = bare_speed(process, speed.batches)
+                attacks = (begin(each) for each in cycle(pictures))
+                asked.append(steady_speed(place, attacks, speed, len(pictures)))
+                alone.append((before + bare_speed(process, speed.batches)) / 2)
     return alone, asked
 
 
 def _on_the_way(start: Bytes) -> BoundaryState:
-    """Return the state of a picture that is wrong, before a step that tests the point on the sphere too."""
-    return BoundaryState(9, as_floats(start), np.zeros(2, np.float32), 1)
+    """Return the state of a picture that is wrong."""
+    return BoundaryState(0, as_floats(start), np.zeros(2, np.float32), 1)
 
 
 BENCHMARKS = (throughput, peers)

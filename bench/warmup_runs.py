@@ -1,7 +1,8 @@
 """The pictures that the warm-up is measured on, and our attacks on them."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,7 @@ from defense_kit.allocator import keep_memory
 from defense_kit.warmup import boundary as boundary_module
 from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Rows, as_floats
 from defense_kit.warmup.boundary import BoundaryState, boundary, distance
-from defense_kit.warmup.measure import ScoreSession
+from defense_kit.warmup.measure import ScoreSession, most_running, rows_of_batch
 from defense_kit.warmup.pictures import attacked_picture
 from defense_kit.warmup.scheduler import RowCounts, Scheduler
 from defense_kit.warmup.spsa import first_move
@@ -33,30 +34,25 @@ Begin = Callable[[AttackedPicture], Attack]
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """What is timed: so many steps of an attack on a network, with so many rows a batch, and pictures at least; the
-    bare pass takes so many `batches`."""
+    """What is timed: an attack on a network with so many rows a batch at most, for so many seconds in the middle of a
+    run; the bare pass takes so many `batches`."""
 
     network: str
     attack: str
     rows: int
     batches: int
-    pictures: int
-    steps: int
-
-
-# Attacks with their pictures and steps: enough that beginnings and the last batches count as little as in a whole run.
-_SMALL_CNN = (("spatial_grid", 24, 0), ("spsa", 32, 6), ("boundary", 0, 8))
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class WarmupPlan:
-    """How much of everything: pictures, steps of peers, and how many times longer than ours a peer may take."""
+    """How much of everything: attacks, pictures, steps of peers, and how many times longer than ours a peer may take."""
 
     rounds: int = 3
     speeds: Sequence[Speed] = (
-        *(Speed(CNN, attack, 64, 150, pictures, steps) for attack, pictures, steps in _SMALL_CNN),
-        Speed(RESNET50, "spsa", 16, 8, 9, 2),
-        Speed(RESNET50, "boundary", 4, 8, 2, 2),
+        *(Speed(CNN, attack, 64, 100, 12) for attack in ("spatial_grid", "spsa", "boundary")),
+        Speed(RESNET50, "spsa", 16, 4, 60),
+        Speed(RESNET50, "boundary", 4, 8, 40),
     )
     pictures: int = 6
     drawn: int = 60
@@ -67,7 +63,7 @@ class WarmupPlan:
     patience: float = 5.0
 
 
-QUICK = WarmupPlan(1, (Speed(CNN, "spsa", 16, 1, 1, 1),), 2, 8, 2, 2, 1, 1, 2.0)
+QUICK = WarmupPlan(1, (Speed(CNN, "spsa", 16, 1, 0.1),), 2, 8, 2, 2, 1, 1, 2.0)
 
 
 def drawn_picture(label: Label, number: int) -> AttackedPicture:
@@ -144,6 +140,35 @@ def run_attack(
     results: list[AttackResult] = [found[number] for number in range(len(of))]
     queries = [each.queries for each in results]
     return Ran(np.stack([each.picture for each in results]), seconds, queries, np.empty((0, 4))), scheduler.counts
+
+
+class _Over(Exception):
+    """Enough was timed."""
+
+
+def steady_speed(place: Path, attacks: Iterable[Attack], speed: Speed, pictures: int) -> float:
+    """Return the queries a second of attacks on so many pictures in the middle of a run, which begins before: a third
+    of the seconds more are not counted."""
+    keep_memory()
+    moments = list[tuple[float, int]]()
+    with opened(place, speed.rows) as session:
+        defense, batch = ScoreSession(session), rows_of_batch(speed.attack, speed.rows, pictures)
+        running = min(pictures, most_running(speed.attack, batch))
+        scheduler, began = Scheduler[int](defense, batch=batch, most_running=running), time.perf_counter()
+
+        def note() -> None:
+            seconds = time.perf_counter() - began
+            if seconds > speed.seconds / 3:
+                moments.append((seconds, scheduler.counts.wanted))
+            if seconds > speed.seconds * 4 / 3:
+                raise _Over
+
+        defense.on_sent = note
+        with suppress(_Over):
+            for _ in scheduler.run(enumerate(attacks)):
+                continue
+    (first, before), (last, after) = moments[0], moments[-1]
+    return (after - before) / (last - first)
 
 
 def boundary_ran(place: Path, of: Sequence[AttackedPicture], plan: WarmupPlan) -> Ran:

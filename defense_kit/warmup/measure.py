@@ -21,9 +21,10 @@ from defense_kit.warmup.pictures import LabelledPicture
 from defense_kit.warmup.randomised import is_randomised
 from defense_kit.warmup.report import AttackTiming, Measured, MeasuredPicture
 from defense_kit.warmup.results import Results
-from defense_kit.warmup.scheduler import Scheduler, enough_running
+from defense_kit.warmup.scheduler import MOST_SENT, Scheduler, enough_running
 
 PROGRESS_SECONDS = 10.0
+LEAST_BATCH = 8
 _NO_PICTURE = np.zeros((0, 0, 3), np.float32)  # in place of one that is not needed any longer
 
 
@@ -91,8 +92,9 @@ class Measurement:
     def _attack(self, name: str) -> AttackTiming:
         there = self._results.pictures(self._kept_as(name))
         of = [each for each in self._chosen(name) if each.picture.key not in there]
-        running = most_running(name, self._batch, self._method)
-        scheduler = Scheduler[bytes](self._defense, batch=self._batch, most_running=running)
+        batch = rows_of_batch(name, self._batch, len(self._chosen(name)))
+        running = most_running(name, batch, self._method)
+        scheduler = Scheduler[bytes](self._defense, batch=batch, most_running=running)
         checkpoints = Checkpoints(self._results, self._method.states.get(name), self._kept_as(name))
         begun = (
             (each.picture.key, checkpoints.begin(each.picture, self._begin(name, each, scheduler.room))) for each in of
@@ -153,6 +155,15 @@ class Measurement:
     def _ask(self, rows: Rows) -> Scores:
         self._defense.send(rows)
         return self._defense.receive()
+
+
+def rows_of_batch(attack: str, most: int, pictures: int) -> int:
+    """Return how many rows each batch of an attack on so many pictures has.
+
+    A picture of the boundary attack mostly waits for the answer to one row: batches of half of the pictures are full
+    while one is answered and the next one is made. Smaller ones than LEAST_BATCH would cost a card as much.
+    """
+    return min(most, max(LEAST_BATCH, -(-pictures // MOST_SENT))) if attack == "boundary" else most
 
 
 def most_running(attack: str, batch: int, method: Method = OURS) -> int:

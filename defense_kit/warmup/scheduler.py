@@ -103,6 +103,7 @@ class Scheduler(Generic[Key]):
         self._under_way: deque[list[tuple[_Running[Key], int]]] = deque()  # of each batch: whose, and how many rows
         self._beginning: dict[Future[AttackResult | None], _Running[Key]] = {}
         self._running = 0  # those that begin among them
+        self._queried = 0  # rows that are not answered
         self._filled: _FilledBatch[Key] | None = None  # what is sent next
         self.counts = RowCounts()
 
@@ -113,7 +114,7 @@ class Scheduler(Generic[Key]):
             while True:
                 yield from self._begun()
                 self._begin(more, pool)
-                if self._filled is None and self._rows_waiting() >= self._batch:
+                if self._filled is None and self._rows_waiting() >= self._enough():
                     self._fill(pool)
                 may_send = len(self._under_way) < MOST_SENT
                 if may_send and self._filled is not None:
@@ -122,8 +123,6 @@ class Scheduler(Generic[Key]):
                     wait(self._beginning, return_when=FIRST_COMPLETED)
                 elif self._under_way:
                     yield from self._go_on(self._receive(), pool)
-                elif self._next():
-                    self._fill(pool)
                 else:
                     return
 
@@ -138,6 +137,14 @@ class Scheduler(Generic[Key]):
 
     def _rows_waiting(self) -> int:
         return sum(each.rows - each.sent for each in (*self._short, *self._long))
+
+    def _enough(self) -> int:
+        """Return how many rows have to wait for a batch to be filled.
+
+        Where all attacks together have fewer than fill the batches that may be under way, each gets its part of them:
+        the defense works on one while the next is made. While attacks begin, more are about to come.
+        """
+        return self._batch if self._beginning else max(1, min(self._batch, -(-self._queried // MOST_SENT)))
 
     def _begin(self, more: Iterator[tuple[Key, Attack]], pool: ThreadPoolExecutor) -> None:
         """Let attacks begin beside all else, until a batch is full or no more may run: it may take a tenth of a second
@@ -158,10 +165,14 @@ class Scheduler(Generic[Key]):
             yield from self._placed(self._beginning.pop(begun), begun.result())
 
     def _fill(self, pool: ThreadPoolExecutor) -> None:
-        """Begin to fill a batch with the rows that wait longest, those of short queries first; the rest are zeros."""
+        """Begin to fill a batch with the rows that wait longest, those of short queries first; the rest are zeros.
+
+        It takes no more queries than are enough, so that some are left for the next one.
+        """
         rows = self._defense.buffer(self._batch)
         filled = _FilledBatch[Key](rows)
-        while (waiting := self._next()) and filled.count < self._batch:
+        enough = self._enough()
+        while (waiting := self._next()) and filled.count < enough:
             first = waiting[0]
             taken = min(first.rows - first.sent, self._batch - filled.count)
             filled.written += _written(pool, first.query, first.sent, rows[filled.count : filled.count + taken])
@@ -190,6 +201,7 @@ class Scheduler(Generic[Key]):
             if running.answer(scores[at : at + taken]):
                 complete.append(running)
             at += taken
+        self._queried -= at
         return complete
 
     def _go_on(self, complete: Sequence[_Running[Key]], pool: ThreadPoolExecutor) -> Iterator[tuple[Key, AttackResult]]:
@@ -200,6 +212,7 @@ class Scheduler(Generic[Key]):
     def _placed(self, running: _Running[Key], result: AttackResult | None) -> Iterator[tuple[Key, AttackResult]]:
         """Have an attack wait with its rows; where it is over, yield its result."""
         if result is None:
+            self._queried += running.rows
             (self._short if running.rows <= self._most_short else self._long).append(running)
         else:
             self._running -= 1
