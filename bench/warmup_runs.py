@@ -46,13 +46,13 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class WarmupPlan:
-    """How much of everything: attacks, pictures, steps of peers, and how many times longer than ours a peer may take."""
+    """How much of everything: attacks, pictures, steps of peers, and how many times as long as ours a peer may take."""
 
     rounds: int = 3
     speeds: Sequence[Speed] = (
         *(Speed(CNN, attack, 64, 100, 12) for attack in ("spatial_grid", "spsa", "boundary")),
-        Speed(RESNET50, "spsa", 16, 4, 60),
-        Speed(RESNET50, "boundary", 4, 8, 40),
+        Speed(RESNET50, "spsa", 16, 4, 45),
+        Speed(RESNET50, "boundary", 4, 8, 30),
     )
     pictures: int = 6
     drawn: int = 60

@@ -104,6 +104,7 @@ class Scheduler(Generic[Key]):
         self._beginning: dict[Future[AttackResult | None], _Running[Key]] = {}
         self._running = 0  # those that begin among them
         self._queried = 0  # rows that are not answered
+        self._more = True  # whether others may begin
         self._filled: _FilledBatch[Key] | None = None  # what is sent next
         self.counts = RowCounts()
 
@@ -123,6 +124,8 @@ class Scheduler(Generic[Key]):
                     wait(self._beginning, return_when=FIRST_COMPLETED)
                 elif self._under_way:
                     yield from self._go_on(self._receive(), pool)
+                elif self._next():
+                    self._fill(pool)
                 else:
                     return
 
@@ -142,19 +145,25 @@ class Scheduler(Generic[Key]):
         """Return how many rows have to wait for a batch to be filled.
 
         Where all attacks together have fewer than fill the batches that may be under way, each gets its part of them:
-        the defense works on one while the next is made. While attacks begin, more are about to come.
+        the defense works on one while the next is made. But attacks that wait for many rows and for one in turn will
+        have more soon.
         """
-        return self._batch if self._beginning else max(1, min(self._batch, -(-self._queried // MOST_SENT)))
+        if self._long or self._beginning or (self._more and self._running < self._most_running):
+            return self._batch
+        return max(1, min(self._batch, self._queried // MOST_SENT))
 
     def _begin(self, more: Iterator[tuple[Key, Attack]], pool: ThreadPoolExecutor) -> None:
         """Let attacks begin beside all else, until a batch is full or no more may run: it may take a tenth of a second
         until one has rows."""
         while (
-            self._running < self._most_running
+            self._more
+            and self._running < self._most_running
             and len(self._beginning) < max(1, THREADS - 1)  # one goes on with what was answered
             and self._rows_waiting() < self._batch
-            and (found := next(more, None)) is not None
         ):
+            if (found := next(more, None)) is None:
+                self._more = False
+                return
             begun = _Running(*found)
             self._beginning[pool.submit(begun.go_on)] = begun
             self._running += 1

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from defense_kit.warmup import scheduler as module
 from defense_kit.warmup.attacks import Attack, AttackResult, MadeRows, Rows, Scores
-from defense_kit.warmup.measure import most_running
+from defense_kit.warmup.measure import most_running, rows_of_batch
 from defense_kit.warmup.scheduler import MOST_SENT, Scheduler
 
 SHAPE = (2, 2, 3)
@@ -83,6 +83,25 @@ def test_batches_are_full_where_attacks_ask_for_many_rows_and_for_one_in_turn(ba
 
 
 @pytest.mark.parametrize(
+    ("running", "full", "why"),
+    [
+        (40, 16, "two batches are full, and some wait"),
+        (32, 16, "two batches are full"),
+        (20, 10, "half of them wait while the others are answered"),
+        (7, 3, "one waits for the next batch"),
+        (2, 1, "one and the other"),
+    ],
+)
+def test_two_batches_are_under_way_also_where_they_are_not_full(running: int, full: int, why: str) -> None:
+    defense = Recorder()
+    scheduler = Scheduler[int](defense, batch=16, most_running=running)
+    list(scheduler.run((number, asking(number, [1] * 20)) for number in range(running)))
+    settled = slice(6, -12)
+    assert max(defense.full[settled]) == full, why
+    assert set(defense.under_way[settled]) == {MOST_SENT}, why
+
+
+@pytest.mark.parametrize(
     ("running", "room", "why"),
     [
         (1, 32, "all of two batches"),
@@ -102,6 +121,23 @@ def test_there_is_room_for_rows_ahead_while_two_batches_are_not_full(running: in
 
     list(scheduler.run((number, looking(number)) for number in range(running)))
     assert found[0] == room, why
+
+
+@pytest.mark.parametrize(
+    ("attack", "most", "pictures", "rows", "why"),
+    [
+        ("boundary", 64, 100, 50, "half of them is answered while the other half is made"),
+        ("boundary", 64, 99, 50, "one half has one more"),
+        ("boundary", 64, 400, 64, "there are enough for two whole batches"),
+        ("boundary", 256, 10, 8, "a card takes as long for fewer"),
+        ("boundary", 4, 10, 4, "no more than was asked for"),
+        ("spsa", 64, 10, 64, "each picture fills a batch"),
+    ],
+)
+def test_the_boundary_attack_has_batches_of_half_of_its_pictures(
+    attack: str, most: int, pictures: int, rows: int, why: str
+) -> None:
+    assert rows_of_batch(attack, most, pictures) == rows, why
 
 
 def test_no_more_attacks_run_than_allowed() -> None:
