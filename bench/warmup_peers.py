@@ -157,7 +157,7 @@ def _spsa_rows(place: Path, of: Sequence[AttackedPicture], plan: WarmupPlan, mis
     """Compare how many pictures are wrong after the same number of steps, 65 queries each."""
     originals = moved("spsa", of)
     with patch.object(spsa_module, "STEPS", plan.spsa_steps):
-        ours, _ = run_attack(place, of, spsa, 64, 4)
+        ours = run_attack(place, of, spsa, 64, 4)
     rows: list[list[Any]] = [["ours", success(of, originals, ours.pictures), ours.seconds, sum(ours.queries)]]
     figures = []
     for attack in ("torchattacks_spsa", "cleverhans_spsa"):
@@ -183,7 +183,7 @@ def success(of: Sequence[AttackedPicture], originals: Rows, found: Rows) -> floa
 def _grid_rows(place: Path, of: Sequence[AttackedPicture], plan: WarmupPlan, missing: list[str]) -> Found:
     """Compare the time for all 775 moves of each picture."""
     those = of[: plan.grid_pictures]
-    ours, _ = run_attack(place, those, spatial_grid, 31, len(those))
+    ours = run_attack(place, those, spatial_grid, 31, len(those))
     rows = [["ours", ours.seconds / len(those), sum(ours.queries) // len(those), _wrong(those, ours.pictures)]]
     figures = []
     framed = np.stack([as_floats(bordered(each.pixels, SIDE_INSIDE)) for each in those])

@@ -1,8 +1,8 @@
 """The pictures that the warm-up is measured on, and our attacks on them."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,8 +20,9 @@ from defense_kit.warmup import boundary as boundary_module
 from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Rows, as_floats
 from defense_kit.warmup.boundary import BoundaryState, boundary, distance
 from defense_kit.warmup.measure import ScoreSession, most_running, rows_of_batch
+from defense_kit.warmup.moves import SIDE
 from defense_kit.warmup.pictures import attacked_picture
-from defense_kit.warmup.scheduler import RowCounts, Scheduler
+from defense_kit.warmup.scheduler import Scheduler
 from defense_kit.warmup.spsa import first_move
 from defense_kit.warmup.streams import Purpose, Streams
 from labeling.enums import Label
@@ -125,21 +126,26 @@ class Ran:
     events: NDArray[np.float64]
 
 
-def run_attack(
-    place: Path, of: Sequence[AttackedPicture], begin: Begin, batch: int, running: int
-) -> tuple[Ran, RowCounts]:
-    """Run an attack on pictures against the defense in `place`; its start is not counted."""
+@contextmanager
+def started(place: Path, batch: int) -> Iterator[ScoreSession]:
+    """Start the defense in `place`, have it answer a first batch, and yield it."""
     keep_memory()
     with opened(place, batch) as session:
         defense = ScoreSession(session)
-        defense.send(np.zeros((batch, *as_floats(of[0].pixels).shape), np.float32))
+        defense.send(np.zeros((batch, SIDE, SIDE, 3), np.float32))
         defense.receive()
+        yield defense
+
+
+def run_attack(place: Path, of: Sequence[AttackedPicture], begin: Begin, batch: int, running: int) -> Ran:
+    """Run an attack on pictures against the defense in `place`; its start is not counted."""
+    with started(place, batch) as defense:
         scheduler, began = Scheduler[int](defense, batch=batch, most_running=running), time.perf_counter()
         found = dict(scheduler.run((number, begin(each)) for number, each in enumerate(of)))
         seconds = time.perf_counter() - began
     results: list[AttackResult] = [found[number] for number in range(len(of))]
     queries = [each.queries for each in results]
-    return Ran(np.stack([each.picture for each in results]), seconds, queries, np.empty((0, 4))), scheduler.counts
+    return Ran(np.stack([each.picture for each in results]), seconds, queries, np.empty((0, 4)))
 
 
 class _Over(Exception):
@@ -149,10 +155,8 @@ class _Over(Exception):
 def steady_speed(place: Path, attacks: Iterable[Attack], speed: Speed, pictures: int) -> float:
     """Return the queries a second of attacks on so many pictures in the middle of a run, which begins before: a third
     of the seconds more are not counted."""
-    keep_memory()
-    moments = list[tuple[float, int]]()
-    with opened(place, speed.rows) as session:
-        defense, batch = ScoreSession(session), rows_of_batch(speed.attack, speed.rows, pictures)
+    moments, batch = list[tuple[float, int]](), rows_of_batch(speed.attack, speed.rows, pictures)
+    with started(place, speed.rows) as defense:
         running = min(pictures, most_running(speed.attack, batch))
         scheduler, began = Scheduler[int](defense, batch=batch, most_running=running), time.perf_counter()
 
@@ -160,7 +164,7 @@ def steady_speed(place: Path, attacks: Iterable[Attack], speed: Speed, pictures:
             seconds = time.perf_counter() - began
             if seconds > speed.seconds / 3:
                 moments.append((seconds, scheduler.counts.wanted))
-            if seconds > speed.seconds * 4 / 3:
+            if seconds > speed.seconds * 4 / 3 and len(moments) > 1:
                 raise _Over
 
         defense.on_sent = note
@@ -188,7 +192,7 @@ def boundary_ran(place: Path, of: Sequence[AttackedPicture], plan: WarmupPlan) -
         return boundary(each, others, keep=keep)
 
     with patch.object(boundary_module, "STEPS", plan.peer_boundary_steps):
-        ran, _ = run_attack(place, of, begin, max(1, len(of) // 2), len(of))
+        ran = run_attack(place, of, begin, max(1, len(of) // 2), len(of))
     late = time.perf_counter() - began - ran.seconds  # the defense's start
     found = np.array(events)
     found[:, 2] -= late

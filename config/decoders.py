@@ -245,5 +245,6 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "defense_kit/serve.py:_read_batch",
         "defense_kit/serve.py:_read_header",
         "defense_kit/serve.py:_read_ready",
+        "defense_kit/shared_memory.py:places",
     ),
 }

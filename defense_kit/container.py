@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 IMAGE_NAME = "unanimous-defense"  # the name under which images are kept, so that only our own are thrown away
 ENGINE_SECONDS = 60
 LOADING_SECONDS = 1800  # an image has gigabytes
+# Runtimes whose containers run on this machine's kernel: those of others may be unable to map its memory.
+WITHOUT_A_KERNEL = ("runc", "crun", "nvidia")
 CLOSED_SINCE = 25  # the first engine whose default seccomp profile refuses io_uring and sockets to the hypervisor
 
 LOG_BYTES_A_SECOND = 1 << 20
@@ -117,10 +119,12 @@ def start_container(client: "DockerClient", sealing: Sealing, limits: DefenseLim
     """Start a container in which the defense finds `socket` under DEFENSE_SOCKET. The image has to be there already."""
     configuration = _image(client, sealing.image).attrs["Config"] or {}
     options = container_options(sealing, limits, configuration, socket)
-    uid = None if sealing.runtime else _user_outside(client)  # another runtime may connect as somebody else
     with engine_errors():
+        info = client.info()
         container = client.containers.create(**options)
-    launched = _Container(container, limits, uid)
+    uid = None if sealing.runtime else _user_outside(info)  # another runtime may connect as somebody else
+    can_share = (sealing.runtime or info.get("DefaultRuntime")) in WITHOUT_A_KERNEL
+    launched = _Container(container, limits, uid, can_share=can_share)
     try:
         launched.start()
     except BaseException:
@@ -129,10 +133,8 @@ def start_container(client: "DockerClient", sealing: Sealing, limits: DefenseLim
     return launched
 
 
-def _user_outside(client: "DockerClient") -> int | None:
+def _user_outside(info: Mapping[str, Any]) -> int | None:
     """Return who the container's user is on this side; None where the engine maps users."""
-    with engine_errors():
-        info = client.info()
     mapped = any("userns" in option or "rootless" in option for option in info.get("SecurityOptions") or [])
     return None if mapped else UID
 
@@ -176,8 +178,8 @@ class _Tap:
 class _Container:
     """A container that was created here."""
 
-    def __init__(self, container: "Container", limits: DefenseLimits, uid: int | None) -> None:
-        self.uid, self.container = uid, container
+    def __init__(self, container: "Container", limits: DefenseLimits, uid: int | None, *, can_share: bool) -> None:
+        self.uid, self.can_share, self.container = uid, can_share, container
         self._tap: _Tap | None = None
         self._limits, self._stopped = limits, False
 

@@ -7,14 +7,13 @@ Both directions are served at once: while a batch is written, the answer to the 
 read the next batch before or after it answers, and only its own time counts.
 """
 
-import os
 import select
 import socket
 import struct
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
@@ -24,10 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from defense_kit import frames, protocol, shared_memory
+from defense_kit import frames, protocol
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.protocol import BatchAnswers, Frame, Hello
-from defense_kit.shared_memory import SharedBatches
+from defense_kit.shared_batches import SharedBatches
 
 Over = Callable[[], tuple[Fault, str] | None]
 """Says why a program is over, None while it runs."""
@@ -188,14 +187,18 @@ class Conversation:
         *,
         share: bool = False,
     ) -> None:
-        """Say what the pictures are like and which seed this run has; `share` memory in which batches lie."""
+        """Say what the pictures are like and which seed this run has; `share` memory in which batches lie, if the
+        defense said that it finds them there."""
         self._refuse_uncalled()
         self._allow(self._deadlines.hello, Fault.HELLO_TIMEOUT, "READY was not read in time")
         self._pixels = pixels
-        said = memoryview(protocol.pack_ready(image_size, batch_size, seed, pixels, shared_memory=share))
         if share:
-            said = said[self._share((batch_size, image_size, image_size, frames.CHANNELS), said) :]
-        self._write([said] if said else [])
+            # Without such memory batches go through the socket.
+            with suppress(OSError):
+                shape = (batch_size, image_size, image_size, frames.CHANNELS)
+                self._shared = SharedBatches(shape, frames.PIXELS[pixels])
+        said = protocol.pack_ready(image_size, batch_size, seed, pixels, shared_memory=self._shared is not None)
+        self._write([memoryview(said)[self._share(said) :]])
 
     @property
     def place(self) -> NDArray[Any] | None:
@@ -235,20 +238,19 @@ class Conversation:
     def close(self) -> None:
         """Hang up, which tells the defense to end."""
         self._connection.close()
+        self._shared = None
 
-    def _share(self, shape: tuple[int, ...], said: memoryview) -> int:
-        """Send READY with memory for batches of this shape; return how many bytes went."""
+    def _share(self, said: bytes) -> int:
+        """Send READY with what is shared; return how many bytes went."""
+        if self._shared is None:
+            return 0
+        self._wait(select.POLLOUT)
         try:
-            self._shared, descriptor = SharedBatches.create(shape, frames.PIXELS[self._pixels])
+            return self._shared.send(self._connection, said)
+        except (BrokenPipeError, ConnectionResetError):
+            raise self._last_words() from None
         except OSError as error:
-            raise RunnerFault(Fault.PLATFORM, f"there is no memory for batches: {error}") from error
-        try:
-            self._wait(select.POLLOUT)
-            return shared_memory.send_descriptor(self._connection, said, descriptor)
-        except OSError:
-            raise self._gone() from None
-        finally:
-            os.close(descriptor)
+            raise RunnerFault(Fault.PLATFORM, f"memory for batches could not be shared: {error}") from error
 
     def _payload(self, images: NDArray[Any]) -> memoryview:
         """Return the bytes of images that go through the socket: none of those in shared memory."""

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from defense_kit import shared_memory
 from defense_kit.conversation import Conversation, ConversationDeadlines, Over, PeerSocket
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.frames import CONTEST_PIXELS, LONGEST_ID, PIXELS
@@ -30,9 +29,13 @@ def never_stopped() -> bool:
 
 
 class LaunchedDefense(Protocol):
-    """A running defense. `uid` is who must be at the other end of the socket, None where any user may be."""
+    """A running defense. `uid` is who must be at the other end of the socket, None where any user may be.
+
+    `can_share` says whether its batches may lie in memory of this machine; otherwise they go through the socket.
+    """
 
     uid: int | None
+    can_share: bool
 
     def ended(self) -> tuple[Fault, str] | None:
         """Return None while it runs, then why it is over: `out_of_memory`, `disk` or `crashed`, and a text."""
@@ -51,7 +54,6 @@ class InputFormat:
     image_size: int
     batch_size: int
     pixels: str = CONTEST_PIXELS
-    share_memory: bool = True  # with a defense that can
 
 
 Launch = Callable[[Path], LaunchedDefense]
@@ -89,13 +91,15 @@ class DefenseSession(AbstractContextManager["DefenseSession"]):
             raise self._with_log(fault) from None
 
     def buffer(self, rows: int) -> NDArray[Any]:
-        """Return an array [rows, S, S, 3] for the next batch; others are copied where memory is shared."""
+        """Return an array [rows, S, S, 3] for the next batch; `send` copies any other one where memory is shared."""
         found = self._conversation.place
         if found is None:
             if self._buffer is None:
                 side, most = self._format.image_size, self._format.batch_size
                 self._buffer = np.empty((most, side, side, 3), PIXELS[self._format.pixels])
             found = self._buffer  # one is enough: all of a batch went through the socket when `send` returns
+        if rows > len(found):
+            raise ValueError(f"a batch has at most {len(found)} rows")
         return found[:rows]
 
     def receive(self) -> BatchAnswers:
@@ -137,20 +141,17 @@ def open_defense(
     folder: Path | None = None,
     cancelled: Cancelled = never_stopped,
     pixels: str = CONTEST_PIXELS,
-    share_memory: bool = True,
 ) -> DefenseSession:
     """Start a defense, let it in, hear its HELLO and tell it READY; every way to fail is a RunnerFault.
 
     The fault of one that does not take these `pixels` says how it can.
     `seed` is 0 to 2^63 - 1. The socket lies in a folder of its own inside `folder` (default: the system's temporary
     folder). `cancelled` is asked about twice a second while the harness waits: True ends the run as `cancelled`.
-    `share_memory` lets a defense that can find its batches in memory; others get them through the socket.
     """
     with PeerSocket(folder) as gate:
         launched = _start(launch, gate.path)
         try:
-            sent = InputFormat(image_size, batch_size, pixels, share_memory and shared_memory.AVAILABLE)
-            return _greet(gate, launched, sent, seed, deadlines, cancelled)
+            return _greet(gate, launched, InputFormat(image_size, batch_size, pixels), seed, deadlines, cancelled)
         except BaseException as error:
             launched.stop()
             if isinstance(error, RunnerFault):
@@ -182,7 +183,7 @@ def _greet(
         hello = conversation.hello()
         if sent.pixels not in hello.pixels:
             raise RunnerFault(Fault.PROTOCOL, NO_CLASSIFIER)
-        share = sent.share_memory and hello.shared_memory
+        share = launched.can_share and hello.shared_memory
         conversation.ready(sent.image_size, sent.batch_size, seed, sent.pixels, share=share)
     except BaseException:
         conversation.close()

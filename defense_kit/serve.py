@@ -199,8 +199,6 @@ def _read_ready(connection: socket.socket) -> Optional[Tuple[ContestReady, Optio
     if not _fill(connection, memoryview(payload)):
         return None
     said = json.loads(payload.decode("utf-8"))
-    if said.get("shared_memory") and descriptor is None:
-        raise ValueError("the memory that the contest shares did not arrive")
     ready = ContestReady(
         int(said["image_size"]),
         int(said["batch_size"]),
@@ -208,7 +206,11 @@ def _read_ready(connection: socket.socket) -> Optional[Tuple[ContestReady, Optio
         int(said["seed"]),
         str(said.get("pixels", frames.CONTEST_PIXELS)),
     )
-    return ready, None if descriptor is None else shared_memory.opened(descriptor)
+    if not said.get("shared_memory"):
+        return ready, None
+    if descriptor is None:
+        raise ValueError("the memory that the contest shares did not arrive")
+    return ready, shared_memory.opened(descriptor)
 
 
 def _read_header(connection: socket.socket, kind: int, begun: bytes = b"") -> Optional[Tuple[int, int, int]]:

@@ -129,7 +129,6 @@ class ContainerRunner:
             folder=self._folder,
             cancelled=cancelled,
             pixels=pixels,
-            share_memory=not self._runtime,  # one that has a kernel of its own cannot
         )
         opened.device = f"{device}, {gpu or processor_name()}, container"
         return opened

@@ -1,6 +1,6 @@
 """The boundary attack (Brendel et al. 2017): it walks along the border of the wrong class towards the picture.
 
-Pictures are float32, sums over their values float64. A direction is a sign for each value, where the original draws
+Pictures are float32, sums over their rows float64. A direction is a sign for each value, where the original draws
 normal values: docs/decisions/0046.
 """
 
@@ -112,14 +112,14 @@ def approach(
 class Direction(NamedTuple):
     """A value for each of a picture, and the sum of their squares."""
 
-    values: NDArray[np.integer | np.floating]
+    values: _Floats
     square: float
 
 
 def drawn_direction(streams: Streams, shape: tuple[int, ...], step: int, index: int) -> Direction:
     """Return a sign for each value of a picture."""
     many = prod(shape)
-    signs = streams.signs(Purpose.BOUNDARY_DIRECTION, many, step=step, index=index)
+    signs = streams.float_signs(Purpose.BOUNDARY_DIRECTION, many, step=step, index=index)
     return Direction(signs.reshape(shape), float(many))
 
 
@@ -162,9 +162,13 @@ def candidate(way: Way, direction: Direction, spherical: float, towards: float) 
     return sphere, np.clip(nearer, 0, 1, out=nearer)
 
 
-def sum_of_products(one: NDArray[np.integer | np.floating], other: _Floats) -> float:
-    """Return the sum, in float64. Without BLAS, whose sums change with its threads, which spin while they wait."""
-    return float((one * other).sum(dtype=np.float64))
+def sum_of_products(one: _Floats, other: _Floats) -> float:
+    """Return the sum: of each row of a picture in its own precision, of all rows in float64.
+
+    Without BLAS, whose sums change with its threads, which spin while they wait.
+    """
+    products = one * other
+    return float(products.reshape(len(products), -1).sum(axis=1).sum(dtype=np.float64))
 
 
 def adjusted(state: WalkState) -> WalkState:

@@ -218,7 +218,7 @@ def _method(report: Report) -> str:
     )
     return (
         "<section><h2>How it was measured</h2><dl>"
-        f"<dt>Batch size</dt><dd>{report['batch_size']:,} pictures at most, always full</dd>"
+        f"<dt>Batch size</dt><dd>at most {report['batch_size']:,} pictures</dd>"
         f"<dt>Attacks ran on</dt><dd>{escape(report['attacks_ran_on'])}; where the defense ran is not known</dd>{made}"
         "</dl><p>Every picture with its scores is in <code>report.json</code> beside this page; the PNGs are in "
         "<code>pictures</code>.</p></section>"

@@ -110,7 +110,7 @@ class Scheduler(Generic[Key]):
 
     def run(self, attacks: Iterable[tuple[Key, Attack]]) -> Iterator[tuple[Key, AttackResult]]:
         """Yield the result of each attack under its key, as soon as it is over."""
-        more = iter(attacks)
+        more, self._more = iter(attacks), True
         with ThreadPoolExecutor(THREADS) as pool:
             while True:
                 yield from self._begun()
@@ -144,13 +144,14 @@ class Scheduler(Generic[Key]):
     def _enough(self) -> int:
         """Return how many rows have to wait for a batch to be filled.
 
-        Where all attacks together have fewer than fill the batches that may be under way, each gets its part of them:
+        Where all attacks together fill one batch and not all that may be under way, each gets its part of the rows:
         the defense works on one while the next is made. But attacks that wait for many rows and for one in turn will
         have more soon.
         """
-        if self._long or self._beginning or (self._more and self._running < self._most_running):
+        is_more_to_come = self._long or self._beginning or (self._more and self._running < self._most_running)
+        if is_more_to_come or self._queried <= self._batch:
             return self._batch
-        return max(1, min(self._batch, self._queried // MOST_SENT))
+        return min(self._batch, self._queried // MOST_SENT)
 
     def _begin(self, more: Iterator[tuple[Key, Attack]], pool: ThreadPoolExecutor) -> None:
         """Let attacks begin beside all else, until a batch is full or no more may run: it may take a tenth of a second

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 _NAMESPACE = b"unanimous-warmup", b"1"  # of the streams: another version of the attacks may draw from the same ones
 _WORD_BITS = 64
+_BITS_OF_BYTES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1, bitorder="little")
+_SIGNS_OF_BYTES = _BITS_OF_BYTES * np.float32(2) - np.float32(1)
 
 
 class Purpose(IntEnum):
@@ -43,12 +45,22 @@ class Streams:
 
     def signs(self, purpose: int, values: int, *, step: int, index: int) -> NDArray[np.int8]:
         """Return +1 or -1 for each of so many values."""
-        words = self.bits(purpose, step=step, index=index).random_raw(-(-values // _WORD_BITS))
-        bits = np.unpackbits(words.astype("<u8").view(np.uint8), count=values, bitorder="little")
+        drawn = self._sign_bytes(purpose, values, step=step, index=index)
+        bits = np.unpackbits(drawn, count=values, bitorder="little")
         signs = bits.view(np.int8)
         signs *= 2
         signs -= 1
         return signs
+
+    def float_signs(self, purpose: int, values: int, *, step: int, index: int) -> NDArray[np.float32]:
+        """Return the same signs as float32, 8 of them for each byte that is drawn."""
+        drawn = self._sign_bytes(purpose, values, step=step, index=index)
+        signs: NDArray[np.float32] = np.take(_SIGNS_OF_BYTES, drawn, axis=0).reshape(-1)[:values]
+        return signs
+
+    def _sign_bytes(self, purpose: int, values: int, *, step: int, index: int) -> NDArray[np.uint8]:
+        words = self.bits(purpose, step=step, index=index).random_raw(-(-values // _WORD_BITS))
+        return words.astype("<u8").view(np.uint8)
 
     def normals(self, values: int, *, step: int, index: int) -> NDArray[np.float32]:
         """Return so many standard normal values: a direction of the published boundary attack."""

@@ -38,11 +38,13 @@ def write(folder: Path, program: str, *, before: str = "") -> Path:
     return folder
 
 
-def launch_of(folder: Path, limits: DefenseLimits = LIMITS) -> Launch:
-    """Return how the folder's defense is started as a process."""
+def launch_of(folder: Path, limits: DefenseLimits = LIMITS, *, can_share: bool = True) -> Launch:
+    """Return how the folder's defense is started as a process, whose batches may lie in shared memory."""
 
     def start(socket: Path) -> LaunchedDefense:
-        return start_process([sys.executable, "defense.py"], folder, socket, limits)
+        started = start_process([sys.executable, "defense.py"], folder, socket, limits)
+        started.can_share = can_share
+        return started
 
     return start
 

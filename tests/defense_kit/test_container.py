@@ -127,7 +127,7 @@ def test_a_created_container_has_every_flag(start: Callable[..., Any], listening
     labels = {"unanimous.scorer": SCORER, "unanimous.attempt": "41", "unanimous.digest": made["Image"]}
     asked = {"User": "65534:65534", "Hostname": "defense", "Healthcheck": {"Test": ["NONE"]}, "Labels": labels}
     assert configuration | asked | {"Image": made["Image"]} == configuration
-    assert (launched.container.image.id, launched.uid) == (made["Image"], 65534)
+    assert (launched.container.image.id, launched.uid, launched.can_share) == (made["Image"], 65534, True)
 
 
 def test_a_card_and_another_runtime_are_asked_for_where_they_are_wanted(tmp_path: Path) -> None:

@@ -271,7 +271,7 @@ NUMBERED = np.arange(ROWS * SIZE * SIZE * 3, dtype=np.uint8).reshape(ROWS, SIZE,
 KIT = Path(defense_kit.__file__).parent
 
 
-PARTICIPANTS = ["__init__.py", "classifiers.py", "frames.py", "serve.py"]
+PARTICIPANTS = ["__init__.py", "classifiers.py", "frames.py", "serve.py", "shared_memory.py"]
 
 
 SERVE = "import numpy as np\nimport time\nfrom defense_kit import serve\n"
@@ -386,7 +386,8 @@ def test_a_defense_without_a_classifier_is_told_what_to_do(program: str, tmp_pat
 
 def test_the_next_batch_is_read_while_one_is_predicted_on(tmp_path: Path) -> None:
     """A batch larger than the socket's buffers goes out at once although the one before is not answered."""
-    launch = launch_of(write(tmp_path / "d", SERVE + "serve(lambda x: (time.sleep(2), [1] * len(x))[1])"))
+    program = write(tmp_path / "d", SERVE + "serve(lambda x: (time.sleep(2), [1] * len(x))[1])")
+    launch = launch_of(program, can_share=False)
     images, deadlines = np.zeros((32, 400, 400, 3), np.uint8), ConversationDeadlines(20, 10, 20)
     with open_defense(launch, image_size=400, batch_size=32, seed=1, deadlines=deadlines) as defense:
         began = time.monotonic()
@@ -428,7 +429,7 @@ def test_what_a_participant_imports_is_python_3_8(name: str) -> None:
     assert not {"match", "collections.abc", "StrEnum"} & set(source.replace("(", " ").split())
 
 
-def test_a_participants_program_loads_four_files_of_the_kit_and_no_more() -> None:
+def test_a_participants_program_loads_five_files_of_the_kit_and_no_more() -> None:
     ran = python(
         "import sys, defense_kit; print(sorted(name for name in sys.modules if name.startswith('defense_kit.')))"
     )

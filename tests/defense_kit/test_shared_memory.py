@@ -7,8 +7,9 @@ import itertools
 import mmap
 import os
 import socket
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ import numpy as np
 import pytest
 
 from defense_kit import frames, shared_memory
-from defense_kit.conversation import Conversation
-from defense_kit.faults import Fault
+from defense_kit.conversation import Conversation, ConversationDeadlines
+from defense_kit.faults import Fault, RunnerFault
 from defense_kit.harness import DefenseSession, open_defense
+from defense_kit.shared_batches import SharedBatches
 from tests.defense_kit.programs import DEADLINES, ROWS, SIZE, launch_of, write
 from tests.defense_kit.test_conversation import HELLO, IMAGES, Peer, talking_to
 from tests.refusals import faulted
@@ -39,8 +41,8 @@ serve(predict)
 
 
 @contextmanager
-def opened(folder: Path, program: str = PROGRAM, **options: Any) -> Iterator[DefenseSession]:
-    launch = launch_of(write(folder / "program", program))
+def opened(folder: Path, program: str = PROGRAM, *, can_share: bool = True, **options: Any) -> Iterator[DefenseSession]:
+    launch = launch_of(write(folder / "program", program), can_share=can_share)
     given: dict[str, Any] = {"image_size": SIZE, "batch_size": ROWS, "seed": 1, "deadlines": DEADLINES} | options
     with open_defense(launch, **given) as session:
         yield session
@@ -53,7 +55,7 @@ def numbered(number: int, rows: int) -> np.ndarray:
 @pytest.mark.parametrize("share", [True, False])
 def test_a_defense_answers_the_same_wherever_its_batches_lie(tmp_path: Path, share: bool) -> None:
     found = []
-    with opened(tmp_path, share_memory=share) as session:
+    with opened(tmp_path, can_share=share) as session:
         for number in range(9):
             images = numbered(number, 1 + number % ROWS)
             if number % 2:
@@ -187,34 +189,65 @@ def test_a_batch_that_is_written_ahead_is_none_of_those_under_way() -> None:
         assert not any(np.shares_memory(*pair) for pair in itertools.combinations(places, 2))
 
 
-def test_no_memory_is_the_platforms_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_such_memory_batches_go_through_the_socket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def refuse(*_: object) -> int:
-        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+        raise OSError(errno.EACCES, "memory files are forbidden here")
+
+    monkeypatch.setattr(os, "memfd_create", refuse)
+    with opened(tmp_path) as session:
+        session.send(numbered(3, ROWS))
+        assert (session.receive().scores == [3, False]).all()
+
+
+WORDS = b"ValueError: bad weights"
+LAST_WORDS = frames.pack_header(frames.ERROR, 0, 0, len(WORDS)) + WORDS
+
+
+def hangs_up_while_memory_is_made(last_words: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a peer say HELLO, and this when the contest has looked for what it says unasked; then hang up."""
+    made, gone = threading.Event(), threading.Event()
+    create = SharedBatches.__init__
+
+    def waiting(*given: Any) -> None:
+        create(*given)
+        made.set()
+        assert gone.wait(5)
+
+    def act(peer: Peer) -> None:
+        peer.hello(HELLO | {"shared_memory": True})
+        made.wait(5)
+        peer.raw(last_words)
+        peer.connection.close()
+        gone.set()
+
+    monkeypatch.setattr(SharedBatches, "__init__", waiting)
+    with talking_to(act) as conversation:
+        sharing(conversation)
+
+
+@pytest.mark.parametrize(("last_words", "expected"), [(b"", "exit status"), (LAST_WORDS, "bad weights")])
+def test_a_defense_that_hangs_up_before_ready_has_its_own_reason(
+    last_words: bytes, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert expected in faulted(Fault.CRASHED, hangs_up_while_memory_is_made, last_words, monkeypatch).text
+
+
+def test_memory_that_cannot_be_sent_is_the_platforms_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ETOOMANYREFS, "too many references")
 
     def act(peer: Peer) -> None:
         peer.hello(HELLO | {"shared_memory": True})
         peer.connection.recv(1)
 
-    monkeypatch.setattr(os, "memfd_create", refuse)
+    monkeypatch.setattr(socket, "send_fds", refuse)
     with talking_to(act) as conversation:
-        assert "no memory for batches" in faulted(Fault.PLATFORM, sharing, conversation).text
-
-
-def test_a_defense_that_hung_up_before_ready_has_its_own_reason() -> None:
-    def act(peer: Peer) -> None:
-        peer.hello(HELLO | {"shared_memory": True})
-
-    with talking_to(act) as conversation:
-        faulted(Fault.CRASHED, sharing, conversation)
+        assert "could not be shared" in faulted(Fault.PLATFORM, sharing, conversation).text
 
 
 def test_a_defense_whose_memory_does_not_arrive_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As under a runtime that passes no descriptors."""
-
-    def without(connection: socket.socket, data: bytes, _: int) -> int:
-        return connection.send(data)
-
-    monkeypatch.setattr(shared_memory, "send_descriptor", without)
+    monkeypatch.setattr(socket, "send_fds", lambda connection, data, _: connection.send(data[0]))
 
     def ask() -> None:
         with opened(tmp_path) as session:  # which may end before READY is known to be read, or after
@@ -224,13 +257,28 @@ def test_a_defense_whose_memory_does_not_arrive_says_so(monkeypatch: pytest.Monk
     assert "did not arrive" in faulted(Fault.CRASHED, ask).log
 
 
-def test_nothing_stays_open(tmp_path: Path) -> None:
-    gc.collect()
-    before = sorted(os.listdir("/proc/self/fd"))
-    with opened(tmp_path) as session:
+def late(folder: Path) -> None:
+    with opened(folder, "import time\nfrom defense_kit import serve\nserve(lambda images: time.sleep(60))",
+                deadlines=ConversationDeadlines(start=20, hello=10, batch=0.2)) as session:  # fmt: skip
         session.send(numbered(1, ROWS))
         session.receive()
-    del session
+
+
+def answered(folder: Path) -> None:
+    with opened(folder) as session:
+        session.send(numbered(1, ROWS))
+        session.receive()
+
+
+@pytest.mark.parametrize("end", [answered, late])
+def test_nothing_stays_open(end: Callable[[Path], None], tmp_path: Path) -> None:
     gc.collect()
-    assert sorted(os.listdir("/proc/self/fd")) == before
-    assert "/memfd:batches" not in Path("/proc/self/maps").read_text()
+    before = sorted(os.listdir("/proc/self/fd"))
+    gc.disable()  # what only a look for circles would free stays as long as nothing else happens
+    try:
+        with suppress(RunnerFault):
+            end(tmp_path)
+        assert "/memfd:batches" not in Path("/proc/self/maps").read_text()
+        assert sorted(os.listdir("/proc/self/fd")) == before
+    finally:
+        gc.enable()

@@ -103,7 +103,7 @@ def _opened(defense: Defense, batch: int) -> Iterator[tuple[str, "FloatSession"]
         pixels=WARMUP_PIXELS,
     )
     try:
-        # Those in this process have no buffers, and take no float32.
+        # Sessions of reference defenses have no buffers; their runner refuses float32.
         yield defense.name, cast("FloatSession", session)
     finally:
         session.close()

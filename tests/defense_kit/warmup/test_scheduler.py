@@ -88,8 +88,7 @@ def test_batches_are_full_where_attacks_ask_for_many_rows_and_for_one_in_turn(ba
         (40, 16, "two batches are full, and some wait"),
         (32, 16, "two batches are full"),
         (20, 10, "half of them wait while the others are answered"),
-        (7, 3, "one waits for the next batch"),
-        (2, 1, "one and the other"),
+        (17, 8, "one waits for the next batch"),
     ],
 )
 def test_two_batches_are_under_way_also_where_they_are_not_full(running: int, full: int, why: str) -> None:
