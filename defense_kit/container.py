@@ -31,7 +31,7 @@ IMAGE_NAME = "unanimous-defense"  # the name under which images are kept, so tha
 ENGINE_SECONDS = 60
 LOADING_SECONDS = 1800  # an image has gigabytes
 # Runtimes whose containers run on this machine's kernel: those of others may be unable to map its memory.
-WITHOUT_A_KERNEL = ("runc", "crun", "nvidia")
+ON_THIS_KERNEL = ("runc", "crun", "nvidia")
 CLOSED_SINCE = 25  # the first engine whose default seccomp profile refuses io_uring and sockets to the hypervisor
 
 LOG_BYTES_A_SECOND = 1 << 20
@@ -123,14 +123,18 @@ def start_container(client: "DockerClient", sealing: Sealing, limits: DefenseLim
         info = client.info()
         container = client.containers.create(**options)
     uid = None if sealing.runtime else _user_outside(info)  # another runtime may connect as somebody else
-    can_share = (sealing.runtime or info.get("DefaultRuntime")) in WITHOUT_A_KERNEL
-    launched = _Container(container, limits, uid, can_share=can_share)
+    launched = _Container(container, limits, uid, can_share=can_share(sealing.runtime, info))
     try:
         launched.start()
     except BaseException:
         launched.stop()
         raise
     return launched
+
+
+def can_share(runtime: str, info: Mapping[str, Any]) -> bool:
+    """Say whether containers of a runtime (empty: the engine's own) can map this machine's memory."""
+    return (runtime or info.get("DefaultRuntime")) in ON_THIS_KERNEL
 
 
 def _user_outside(info: Mapping[str, Any]) -> int | None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
 from defense_kit.conversation import Conversation, ConversationDeadlines, Over, PeerSocket
@@ -74,7 +73,6 @@ class DefenseSession(AbstractContextManager["DefenseSession"]):
         self._launched, self._conversation = launched, conversation
         self._format = sent
         self._sent = 0
-        self._buffer: NDArray[Any] | None = None  # where nothing is shared
 
     def send(self, images: NDArray[Any]) -> None:
         """Start the work on images [N, S, S, 3] of the pixels that it was opened for, N at most the batch size.
@@ -90,17 +88,11 @@ class DefenseSession(AbstractContextManager["DefenseSession"]):
         except RunnerFault as fault:
             raise self._with_log(fault) from None
 
-    def buffer(self, rows: int) -> NDArray[Any]:
-        """Return an array [rows, S, S, 3] for the next batch; `send` copies any other one where memory is shared."""
-        found = self._conversation.place
-        if found is None:
-            if self._buffer is None:
-                side, most = self._format.image_size, self._format.batch_size
-                self._buffer = np.empty((most, side, side, 3), PIXELS[self._format.pixels])
-            found = self._buffer  # one is enough: all of a batch went through the socket when `send` returns
-        if rows > len(found):
-            raise ValueError(f"a batch has at most {len(found)} rows")
-        return found[:rows]
+    @property
+    def place(self) -> NDArray[Any] | None:
+        """Where the next batch can be written, [batch_size, S, S, 3], so that `send` need not copy it; None where no
+        memory is shared."""
+        return self._conversation.place
 
     def receive(self) -> BatchAnswers:
         """Return the answers to the oldest batch not yet received; RunnerFault when they do not come or are wrong."""

@@ -139,6 +139,23 @@ def test_a_card_and_another_runtime_are_asked_for_where_they_are_wanted(tmp_path
     assert not {"runtime", "device_requests"} & set(plain)
 
 
+@pytest.mark.parametrize(
+    ("runtime", "default", "shares", "why"),
+    [
+        ("", "runc", True, "the engine's own, as it comes"),
+        ("", "nvidia", True, "runc with cards"),
+        ("runsc", "runc", False, "gVisor has a kernel of its own"),
+        ("", "runsc", False, "and may be the engine's own"),
+        ("", "kata", False, "unknown"),
+        ("", None, False, "an engine that does not say"),
+    ],
+)
+def test_memory_is_shared_where_containers_run_on_this_kernel(
+    runtime: str, default: str | None, shares: bool, why: str
+) -> None:
+    assert container.can_share(runtime, {"DefaultRuntime": default}) is shares, why
+
+
 @pytest.mark.parametrize("image", ["python:3.11", "sha256:abc", "python@latest", f"{DIGEST} ", ""])
 def test_only_a_digest_names_an_image(image: str, tmp_path: Path) -> None:
     with pytest.raises(RunnerFault, match="is not the digest of an image"):

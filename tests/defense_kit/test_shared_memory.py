@@ -56,11 +56,13 @@ def numbered(number: int, rows: int) -> np.ndarray:
 def test_a_defense_answers_the_same_wherever_its_batches_lie(tmp_path: Path, share: bool) -> None:
     found = []
     with opened(tmp_path, can_share=share) as session:
+        assert (session.place is not None) == share
         for number in range(9):
             images = numbered(number, 1 + number % ROWS)
             if number % 2:
-                session.buffer(len(images))[:] = images
-                images = session.buffer(len(images))
+                place = np.empty(SHAPE, np.uint8) if session.place is None else session.place
+                place[: len(images)] = images
+                images = place[: len(images)]
             session.send(images)
             if number:
                 found.append(session.receive().scores)

@@ -4,7 +4,7 @@ import sqlite3
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
@@ -17,10 +17,8 @@ from contest.defenses.warmups import warmup_record, why_not_recorded
 from defense_kit.faults import WORDS, RunnerFault
 from defense_kit.warmup.arguments import add_arguments, most_pictures
 from scoring.models import Defense
+from scoring.runner import DefenseRunner
 from scoring.scorers import device_of_command
-
-if TYPE_CHECKING:
-    from defense_kit.warmup.measure import FloatSession
 
 
 class Command(RecordedCommand):
@@ -85,7 +83,7 @@ def _why_not_recorded(given: Namespace) -> str:
 
 
 @contextmanager
-def _opened(defense: Defense, batch: int) -> Iterator[tuple[str, "FloatSession"]]:
+def _opened(defense: Defense, batch: int) -> Iterator[tuple[str, DefenseRunner]]:
     """Open the defense on this machine's device."""
     from defense_kit.frames import WARMUP_PIXELS
     from defense_kit.harness import never_stopped
@@ -103,7 +101,6 @@ def _opened(defense: Defense, batch: int) -> Iterator[tuple[str, "FloatSession"]
         pixels=WARMUP_PIXELS,
     )
     try:
-        # Sessions of reference defenses have no buffers; their runner refuses float32.
-        yield defense.name, cast("FloatSession", session)
+        yield defense.name, session
     finally:
         session.close()
