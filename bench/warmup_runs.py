@@ -153,8 +153,10 @@ class _Over(Exception):
 
 
 def steady_speed(place: Path, attacks: Iterable[Attack], speed: Speed, pictures: int) -> float:
-    """Return the queries a second of attacks on so many pictures in the middle of a run, which begins before: a third
-    of the seconds more are not counted."""
+    """Return the queries a second of attacks on so many pictures in the middle of a run.
+
+    What comes before, a third as long, is not counted.
+    """
     moments, batch = list[tuple[float, int]](), rows_of_batch(speed.attack, speed.rows, pictures)
     with started(place, speed.rows) as defense:
         running = min(pictures, most_running(speed.attack, batch))
