@@ -291,7 +291,13 @@ KIT = Path(container.__file__).parent
 PROGRAM = b"""
 import numpy as np
 from defense_kit.serve import serve
-serve(lambda images: ["bird" if image.mean() > 127 else "bicycle" for image in images], name="by brightness")
+
+def predict(images):
+    shared = "/memfd:batches" in open("/proc/self/maps").read()
+    labels = ["bird" if image.mean() > 127 else "bicycle" for image in images]
+    return labels, [[0, shared]] * len(images)
+
+serve(predict, name="by brightness")
 """
 
 
@@ -348,7 +354,9 @@ def test_a_defense_comes_out_of_the_store_and_answers(
         batch = np.stack([np.full((32, 32, 3), shade, np.uint8) for shade in (10, 200)])
         session.send(batch)
         session.send(batch[::-1])
-        assert [session.receive().labels.tolist() for _ in range(2)] == [[0, 1], [1, 0]]
+        answers = [session.receive() for _ in range(2)]
+        assert [each.labels.tolist() for each in answers] == [[0, 1], [1, 0]]
+        assert all((each.scores[:, 1] == 1).all() for each in answers), "its batches lie in shared memory"
         assert session.name == "by brightness"
         assert session.device.startswith("cpu, ") and session.device.endswith(", container")
     finally:
@@ -380,7 +388,7 @@ def test_what_a_killed_scorer_or_a_failed_stop_left_is_removed(
 def test_a_batch_has_the_seconds_of_the_pictures_that_were_asked_for(
     runner: Callable[..., ContainerRunner], containers: Any, tmp_path: Path
 ) -> None:
-    slow = PROGRAM.replace(b"lambda images: [", b"lambda images: __import__('time').sleep(600) or [")
+    slow = PROGRAM.replace(b"    shared =", b"    __import__('time').sleep(600)\n    shared =")
     patience = ResponseDeadlines(start=60, hello=30, per_picture=0.5)
     session = opened(runner(patience=patience), handed_in(kit_image(tmp_path, slow), tmp_path), batch_size=4)
     try:
