@@ -193,6 +193,7 @@ class Conversation:
         self._allow(self._deadlines.hello, Fault.HELLO_TIMEOUT, "READY was not read in time")
         self._pixels = pixels
         if share:
+            self._wait(select.POLLOUT)
             # Without such memory batches go through the socket.
             with suppress(OSError):
                 shape = (batch_size, image_size, image_size, frames.CHANNELS)
@@ -241,10 +242,9 @@ class Conversation:
         self._shared = None
 
     def _share(self, said: bytes) -> int:
-        """Send READY with what is shared; return how many bytes went."""
+        """Send READY with what is shared, if anything is; return how many bytes went."""
         if self._shared is None:
             return 0
-        self._wait(select.POLLOUT)
         try:
             return self._shared.send(self._connection, said)
         except (BrokenPipeError, ConnectionResetError):

@@ -103,7 +103,6 @@ class Scheduler(Generic[Key]):
         self._under_way: deque[list[tuple[_Running[Key], int]]] = deque()  # of each batch: whose, and how many rows
         self._beginning: dict[Future[AttackResult | None], _Running[Key]] = {}
         self._running = 0  # those that begin among them
-        self._queried = 0  # rows that are not answered
         self._more = True  # whether others may begin
         self._filled: _FilledBatch[Key] | None = None  # what is sent next
         self.counts = RowCounts()
@@ -149,9 +148,10 @@ class Scheduler(Generic[Key]):
         have more soon.
         """
         is_more_to_come = self._long or self._beginning or (self._more and self._running < self._most_running)
-        if is_more_to_come or self._queried <= self._batch:
+        unanswered = self._rows_waiting() + sum(taken for shares in self._under_way for _, taken in shares)
+        if is_more_to_come or unanswered <= self._batch:
             return self._batch
-        return min(self._batch, self._queried // MOST_SENT)
+        return min(self._batch, unanswered // MOST_SENT)
 
     def _begin(self, more: Iterator[tuple[Key, Attack]], pool: ThreadPoolExecutor) -> None:
         """Let attacks begin beside all else, until a batch is full or no more may run: it may take a tenth of a second
@@ -211,7 +211,6 @@ class Scheduler(Generic[Key]):
             if running.answer(scores[at : at + taken]):
                 complete.append(running)
             at += taken
-        self._queried -= at
         return complete
 
     def _go_on(self, complete: Sequence[_Running[Key]], pool: ThreadPoolExecutor) -> Iterator[tuple[Key, AttackResult]]:
@@ -222,7 +221,6 @@ class Scheduler(Generic[Key]):
     def _placed(self, running: _Running[Key], result: AttackResult | None) -> Iterator[tuple[Key, AttackResult]]:
         """Have an attack wait with its rows; where it is over, yield its result."""
         if result is None:
-            self._queried += running.rows
             (self._short if running.rows <= self._most_short else self._long).append(running)
         else:
             self._running -= 1
