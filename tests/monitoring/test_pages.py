@@ -136,9 +136,10 @@ def test_the_file_says_what_the_list_says(tara: Tasker, nell: Tasker, organizer:
 
 
 def test_a_tasker_s_page_tells_the_story(tara: Tasker, olga: User, organizer: Client) -> None:
-    now = timezone.now()
-    gold_answers(tara, right=0, wrong=10, begin=now - timedelta(hours=1))
-    check_taskers(policy=Policy(), now=now)
+    # The table has a row for each day: all answers are of one, whatever the time is.
+    noon = timezone.now().replace(hour=12) - timedelta(days=1)
+    gold_answers(tara, right=0, wrong=10, begin=noon)
+    check_taskers(policy=Policy(), now=noon + timedelta(hours=1))
     shows(
         organizer.get(f"/organizer/taskers/{tara.public_id}/?days=30"),
         "Rule fired, to pause",
