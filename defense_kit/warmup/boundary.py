@@ -1,13 +1,13 @@
 """The boundary attack (Brendel et al. 2017): it walks along the border of the wrong class towards the picture.
 
-Pictures are float32, sums over their rows float64. A direction is a sign for each value, where the original draws
+Pictures are float32, sums over their columns float64. A direction is a sign for each value, where the original draws
 normal values: docs/decisions/0046.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import prod, sqrt
+from math import sqrt
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -51,7 +51,7 @@ class BoundaryState:
 
 Kept = Callable[[BoundaryState], None]
 Room = Callable[[], int]  # how many rows it may send at once
-Draw = Callable[[int, int], "Direction"]  # of a step, and of one of its directions
+Draw = Callable[["Way", float, int, int], _Floats]  # of an L2 length, for a step and one of its directions
 WalkState = TypeVar("WalkState", bound=BoundaryState)
 
 
@@ -97,78 +97,99 @@ def approach(
     begun: BoundaryState | AttackResult = state if state is not None else (yield from begun_at(of, goal, starts))
     if isinstance(begun, AttackResult):
         return begun
-    state, way, draw = begun, way_to(goal, begun.at), partial(drawn_direction, streams, goal.shape)
+    state, way, draw = begun, way_from(goal, begun.at), partial(drawn_direction, streams)
     while not _is_over(state, way, STEPS if steps is None else steps):
-        before = state.at
-        state = yield from step_from(of, way, draw, state, room, is_test=(state.step + 1) % TEST_EVERY == 0)
-        if state.at is not before:
-            way = way_to(goal, state.at)
+        is_test = (state.step + 1) % TEST_EVERY == 0
+        state, way = yield from step_from(of, way, draw, state, room, is_test=is_test)
         if keep is not None:
             keep(state)
     result = yield from ended_at(way, state)
     return result
 
 
-class Direction(NamedTuple):
-    """A value for each of a picture, and the sum of their squares."""
+class Goal(NamedTuple):
+    """A picture, and how far each of its values may go down and up."""
 
-    values: _Floats
-    square: float
-
-
-def drawn_direction(streams: Streams, shape: tuple[int, ...], step: int, index: int) -> Direction:
-    """Return a sign for each value of a picture."""
-    many = prod(shape)
-    signs = streams.float_signs(Purpose.BOUNDARY_DIRECTION, many, step=step, index=index)
-    return Direction(signs.reshape(shape), float(many))
+    picture: _Floats
+    least: _Floats
+    most: _Floats
 
 
 class Way(NamedTuple):
-    """A goal, the difference from a picture to it, and the L2 length of that."""
+    """What added to the goal makes a picture, and the L2 length of that."""
 
-    goal: _Floats
-    difference: _Floats
+    goal: Goal
+    offset: _Floats
     length: float
 
 
-def way_to(goal: _Floats, at: _Floats) -> Way:
-    """Return the way from a picture to the goal."""
-    difference = goal - at
-    return Way(goal, difference, sqrt(sum_of_products(difference, difference)))
+def way_from(goal: _Floats, at: _Floats) -> Way:
+    """Return the way from the goal to a picture."""
+    return _way(Goal(goal, -goal, 1 - goal), at)
+
+
+def _way(goal: Goal, at: _Floats) -> Way:
+    offset = at - goal.picture
+    return Way(goal, offset, sqrt(sum_of_products(offset, offset)))
 
 
 def distance(one: _Floats, other: _Floats) -> float:
     """Return the L2 distance over all values."""
-    return way_to(one, other).length
+    difference = one - other
+    return sqrt(sum_of_products(difference, difference))
 
 
-def candidate(way: Way, direction: Direction, spherical: float, towards: float) -> tuple[_Floats, _Floats]:
-    """Return the point on the sphere around the goal, and the one a step nearer to the goal from there."""
-    goal, difference, radius = way
-    # The tangent is the direction less `along` differences; its length follows from both without another array.
-    dot = sum_of_products(direction.values, difference)
-    along = dot / (radius * radius)
-    size = spherical * radius / sqrt(direction.square - along * dot)
-    shrunk = sqrt(1 + spherical * spherical)
-    # sphere = goal + (size * tangent - difference) / shrunk
-    sphere = np.multiply(direction.values, size / shrunk, dtype=difference.dtype)
-    sphere -= (work := difference * ((1 + size * along) / shrunk))
-    sphere += goal
-    np.clip(sphere, 0, 1, out=sphere)
-    nearer = np.subtract(goal, sphere, out=work)
-    left = sqrt(sum_of_products(nearer, nearer))
-    nearer *= max(0.0, towards * radius + left - radius) / left
-    nearer += sphere
-    return sphere, np.clip(nearer, 0, 1, out=nearer)
+def drawn_direction(streams: Streams, way: Way, length: float, step: int, index: int) -> _Floats:
+    """Return a direction of this L2 length: each value of a picture goes as far up or down."""
+    values = way.offset.size
+    size = length / sqrt(values)
+    signs = streams.float_signs(Purpose.BOUNDARY_DIRECTION, values, size, step=step, index=index)
+    return signs.reshape(way.offset.shape)
+
+
+def direction_length(way: Way, spherical: float) -> float:
+    """Return the L2 length of the directions of a step."""
+    return spherical * way.length / sqrt(1 + spherical * spherical)
+
+
+class Candidate:
+    """Where a direction of a step leads: the point on the sphere around the goal, and after `go_nearer` one nearer to it.
+
+    `offset` is what added to the goal makes the point. It takes the place of the direction.
+    """
+
+    def __init__(self, way: Way, direction: _Floats, length: float) -> None:
+        goal, offset, radius = way
+        self._way, self._work, self.offset = way, direction * offset, direction
+        # What is left of the direction is the tangent. Its length follows from both, without another array.
+        part = _sum(self._work) / (radius * radius)
+        tangent = length * length / (radius * radius) - part * part
+        direction += np.multiply(offset, sqrt(1 - tangent) - part, out=self._work)
+        np.maximum(direction, goal.least, out=direction)
+        np.minimum(direction, goal.most, out=direction)
+
+    def go_nearer(self, towards: float) -> None:
+        """Go to the point that is nearer than the sphere's by this part of the way."""
+        radius = self._way.length
+        left = sqrt(_sum(np.multiply(self.offset, self.offset, out=self._work)))
+        self.offset *= 1 - max(0.0, towards * radius + left - radius) / left
+
+    def write(self, out: _Floats) -> None:
+        """Write the point's picture: its values are from 0 to 1."""
+        np.add(self._way.goal.picture, self.offset, out=out)
 
 
 def sum_of_products(one: _Floats, other: _Floats) -> float:
-    """Return the sum: of each row of a picture in its own precision, of all rows in float64.
+    """Return the sum over all values."""
+    return _sum(one * other)
+
+
+def _sum(values: _Floats) -> float:
+    """Return the sum: of each column of a picture in its own precision, of all columns in float64.
 
     Without BLAS, whose sums change with its threads, which spin while they wait.
     """
-    products = one * other
-    return float(products.reshape(len(products), -1).sum(axis=1).sum(dtype=np.float64))
+    return float(values.sum(axis=0).sum(dtype=np.float64))
 
 
 def adjusted(state: WalkState) -> WalkState:
@@ -205,23 +226,39 @@ def _is_over(state: BoundaryState, way: Way, steps: int) -> bool:
 
 
 class _Directions(MadeRows):
-    """Where some directions of a step lead: the points on the sphere, or those a step nearer to the goal, `nearer`."""
+    """Where some directions of a step lead: the points on the sphere, or those a step nearer to the goal.
+
+    `nearer` are the nearer ones, as what is added to the goal.
+    """
 
     def __init__(self, way: Way, draw: Draw, state: BoundaryState, indices: Sequence[int], *, on_sphere: bool) -> None:
         super().__init__((len(indices), *state.at.shape))
         self.is_ahead = len(indices) > 1
-        self._way, self._draw, self._state, self._indices = way, draw, state, indices
+        self.way, self._draw, self._state, self._indices = way, draw, state, indices
         self._on_sphere = on_sphere
-        self.nearer: dict[int, Rows] = {}
+        self.nearer: dict[int, _Floats] = {}
 
     def write(self, first: int, out: Rows) -> None:
         """Write the rows from number `first` on, and keep the nearer points."""
-        state = self._state
+        state, length = self._state, direction_length(self.way, self._state.spherical)
         for number, row in enumerate(out, first):
-            direction = self._draw(state.step, self._indices[number])
-            sphere, nearer = candidate(self._way, direction, state.spherical, state.towards)
-            row[:] = sphere if self._on_sphere else nearer
-            self.nearer[number] = nearer
+            direction = self._draw(self.way, length, state.step, self._indices[number])
+            found = Candidate(self.way, direction, length)
+            if self._on_sphere:
+                found.write(row)
+            found.go_nearer(state.towards)
+            if not self._on_sphere:
+                found.write(row)
+            self.nearer[number] = found.offset
+
+    def write_nearer(self, number: int, out: Rows) -> None:
+        """Write the nearer point of a direction."""
+        np.add(self.way.goal.picture, self.nearer[number], out=out)
+
+    def picture(self, number: int) -> Rows:
+        """Return the nearer point of a direction."""
+        self.write_nearer(number, picture := np.empty(self.shape[1:], np.float32))
+        return picture
 
 
 class _NearerPoints(MadeRows):
@@ -230,69 +267,75 @@ class _NearerPoints(MadeRows):
     def __init__(self, of: _Directions, numbers: Sequence[int]) -> None:
         super().__init__((len(numbers), *of.shape[1:]))
         self.is_ahead = of.is_ahead
-        self._nearer, self._numbers = of.nearer, numbers
+        self._of, self._numbers = of, numbers
 
     def write(self, first: int, out: Rows) -> None:
         """Write the rows from number `first` on."""
         for row, number in zip(out, self._numbers[first : first + len(out)], strict=True):
-            row[:] = self._nearer[number]
+            self._of.write_nearer(number, row)
 
 
 def step_from(
     of: AttackedPicture, way: Way, draw: Draw, state: WalkState, room: Room = lambda: 1, *, is_test: bool
-) -> Generator[Query, Scores, WalkState]:
-    """Try directions until one leads to a wrong picture, and stand there where it is nearer.
+) -> Generator[Query, Scores, tuple[WalkState, Way]]:
+    """Try directions until one leads to a wrong picture, and stand there where it is nearer; return the way to there
+    as well.
 
     A test queries the points on the sphere first, and fills the windows.
     """
-    state, index, is_over = replace(state, step=state.step + 1), 0, False
+    state, index, wrong = replace(state, step=state.step + 1), 0, None
     try_some = _test_some if is_test else _try_some
-    while index < DIRECTIONS and not is_over:
+    while index < DIRECTIONS and wrong is None:
         indices = range(index, min(index + room(), DIRECTIONS))
         found = _Directions(way, draw, state, indices, on_sphere=is_test)
-        state, is_over = yield from try_some(of, way, found, state)
+        state, wrong = yield from try_some(of, found, state)
         found.nearer.clear()  # it may be held until the step is over
         index = indices.stop
-    return adjusted(state)
+    if wrong is not None and (nearer := _way(way.goal, wrong.picture)).length < way.length:
+        state, way = replace(state, at=wrong.picture, scores=wrong.scores), nearer
+    return adjusted(state), way
+
+
+class _WrongPicture(NamedTuple):
+    """A picture that a direction led to, with its scores."""
+
+    picture: Rows
+    scores: Scores
 
 
 def _try_some(
-    of: AttackedPicture, way: Way, found: _Directions, state: WalkState
-) -> Generator[Query, Scores, tuple[WalkState, bool]]:
-    """Query some directions; return the state, and whether one led to a wrong picture."""
-    scores = yield found
-    wrong = [of.is_wrong(each) for each in scores]
-    if any(wrong):
-        first = wrong.index(True)
+    of: AttackedPicture, found: _Directions, state: WalkState
+) -> Generator[Query, Scores, tuple[WalkState, _WrongPicture | None]]:
+    """Query some directions; return the state, and the first wrong picture."""
+    scores, wrong = (yield found), None
+    if (first := _first_wrong(of, scores)) is not None:
         found.used = first + 1
-        state = _moved(way, state, found.nearer[first], scores[first])
-    return replace(state, queries=state.queries + found.used), any(wrong)
+        wrong = _WrongPicture(found.picture(first), scores[first].copy())
+    return replace(state, queries=state.queries + found.used), wrong
 
 
 def _test_some(
-    of: AttackedPicture, way: Way, found: _Directions, state: WalkState
-) -> Generator[Query, Scores, tuple[WalkState, bool]]:
+    of: AttackedPicture, found: _Directions, state: WalkState
+) -> Generator[Query, Scores, tuple[WalkState, _WrongPicture | None]]:
     """Query the points on the sphere, and from those that are wrong a step nearer, for both windows as well."""
-    scores = yield found
+    scores, wrong = (yield found), None
     on_sphere = [of.is_wrong(each) for each in scores]
-    numbers, wrong = [number for number, is_wrong in enumerate(on_sphere) if is_wrong], list[bool]()
-    if numbers:
+    if numbers := [number for number, is_wrong in enumerate(on_sphere) if is_wrong]:
         nearer = _NearerPoints(found, numbers)
         scores = yield nearer
-        wrong = [of.is_wrong(each) for each in scores]
-        if any(wrong):
-            first = wrong.index(True)
+        if (first := _first_wrong(of, scores)) is not None:
             nearer.used, found.used = first + 1, numbers[first] + 1
-            state = _moved(way, state, found.nearer[numbers[first]], scores[first])
-        tested = (*state.step_window, *wrong[: nearer.used])[-_STEP_WINDOW:]
-        state = replace(state, queries=state.queries + nearer.used, step_window=tested)
-    tested = (*state.sphere_window, *on_sphere[: found.used])[-_SPHERE_WINDOW:]
-    return replace(state, queries=state.queries + found.used, sphere_window=tested), any(wrong)
+            wrong = _WrongPicture(found.picture(numbers[first]), scores[first].copy())
+        tested = [of.is_wrong(each) for each in scores[: nearer.used]]
+        window = (*state.step_window, *tested)[-_STEP_WINDOW:]
+        state = replace(state, queries=state.queries + nearer.used, step_window=window)
+    window = (*state.sphere_window, *on_sphere[: found.used])[-_SPHERE_WINDOW:]
+    return replace(state, queries=state.queries + found.used, sphere_window=window), wrong
 
 
-def _moved(way: Way, state: WalkState, at: Rows, scores: Scores) -> WalkState:
-    """Return the state at a wrong picture, where that is nearer."""
-    return replace(state, at=at, scores=scores.copy()) if distance(way.goal, at) < way.length else state
+def _first_wrong(of: AttackedPicture, scores: Scores) -> int | None:
+    """Return the number of the first wrong row, if there is one."""
+    return next((number for number, each in enumerate(scores) if of.is_wrong(each)), None)
 
 
 def ended_at(way: Way, state: BoundaryState) -> Attack:
@@ -300,6 +343,6 @@ def ended_at(way: Way, state: BoundaryState) -> Attack:
     chosen = {"steps": state.step}
     if way.length <= GOAL:
         return AttackResult(state.at, state.scores, state.queries, chosen)
-    cut = (way.goal - GOAL / way.length * way.difference).astype(np.float32)
+    cut = (way.goal.picture + GOAL / way.length * way.offset).astype(np.float32)
     scores = (yield cut[np.newaxis])[0].copy()
     return AttackResult(cut, scores, state.queries + 1, {**chosen, "distance": way.length})

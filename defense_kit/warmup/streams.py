@@ -52,10 +52,11 @@ class Streams:
         signs -= 1
         return signs
 
-    def float_signs(self, purpose: int, values: int, *, step: int, index: int) -> NDArray[np.float32]:
-        """Return the same signs as float32, 8 of them for each byte that is drawn."""
+    def float_signs(self, purpose: int, values: int, size: float, *, step: int, index: int) -> NDArray[np.float32]:
+        """Return the same signs times `size` as float32, 8 of them for each byte that is drawn."""
         drawn = self._sign_bytes(purpose, values, step=step, index=index)
-        signs: NDArray[np.float32] = np.take(_SIGNS_OF_BYTES, drawn, axis=0).reshape(-1)[:values]
+        of_bytes = _SIGNS_OF_BYTES * np.float32(size)
+        signs: NDArray[np.float32] = np.take(of_bytes, drawn, axis=0).reshape(-1)[:values]
         return signs
 
     def _sign_bytes(self, purpose: int, values: int, *, step: int, index: int) -> NDArray[np.uint8]:

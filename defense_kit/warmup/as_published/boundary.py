@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from math import prod
+from math import sqrt
 
 import numpy as np
 
@@ -16,14 +16,13 @@ from defense_kit.warmup.boundary import (
     STEPS,
     TEST_EVERY,
     BoundaryState,
-    Direction,
+    Way,
     begun_at,
-    distance,
     drawn_starts,
     ended_at,
     step_from,
     sum_of_products,
-    way_to,
+    way_from,
 )
 from defense_kit.warmup.moves import Bytes
 from defense_kit.warmup.streams import Streams
@@ -73,24 +72,25 @@ def approach(
         if isinstance(begun, AttackResult):
             return begun
         state = PublishedBoundaryState(**{each.name: getattr(begun, each.name) for each in fields(begun)})
-    way, draw = way_to(goal, state.at), partial(drawn_direction, streams, goal.shape)
+    way, draw = way_from(goal, state.at), partial(drawn_direction, streams)
     while way.length > GOAL and state.step < (STEPS if steps is None else steps):
         state = converged(state)
         if not state.left:
             break
         is_test = (state.step + 1) % TEST_EVERY == 0 or state.is_again
-        state = yield from _stopped_at_goal(of, goal, state, step_from(of, way, draw, state, is_test=is_test))
-        way = way_to(goal, state.at)
+        state, way = yield from _stopped_at_goal(of, goal, state, step_from(of, way, draw, state, is_test=is_test))
         if keep is not None:
             keep(state)
     result = yield from ended_at(way, state)
     return result
 
 
-def drawn_direction(streams: Streams, shape: tuple[int, ...], step: int, index: int) -> Direction:
-    """Return a normal value for each of a picture."""
-    normals = streams.normals(prod(shape), step=step, index=index).reshape(shape)
-    return Direction(normals, sum_of_products(normals, normals))
+def drawn_direction(streams: Streams, way: Way, length: float, step: int, index: int) -> Rows:
+    """Return a direction of this L2 length: normal values without their part towards the goal."""
+    normals = streams.normals(way.offset.size, step=step, index=index).reshape(way.offset.shape)
+    normals -= sum_of_products(normals, way.offset) / way.length**2 * way.offset
+    normals *= length / sqrt(sum_of_products(normals, normals))
+    return normals
 
 
 def converged(state: PublishedBoundaryState) -> PublishedBoundaryState:
@@ -108,19 +108,19 @@ def _stopped_at_goal(
     of: AttackedPicture,
     goal: Rows,
     state: PublishedBoundaryState,
-    step: Generator[Query, Scores, PublishedBoundaryState],
-) -> Generator[Query, Scores, PublishedBoundaryState]:
+    step: Generator[Query, Scores, tuple[PublishedBoundaryState, Way]],
+) -> Generator[Query, Scores, tuple[PublishedBoundaryState, Way]]:
     """Take a step, or stop in the middle of it at a wrong picture within GOAL, and stand there."""
     queries, scores = state.queries, None  # None begins a generator
     while True:
         try:
             query = step.send(scores)  # type: ignore[arg-type]
         except StopIteration as ended:
-            after: PublishedBoundaryState = ended.value
+            after: tuple[PublishedBoundaryState, Way] = ended.value
             return after
         rows = np.empty(query.shape, np.float32)
         write_rows(query, 0, rows)
         scores = yield rows
         queries += 1
-        if of.is_wrong(scores[0]) and distance(goal, rows[0]) <= GOAL:
-            return replace(state, step=state.step + 1, at=rows[0], scores=scores[0].copy(), queries=queries)
+        if of.is_wrong(scores[0]) and (way := way_from(goal, rows[0])).length <= GOAL:
+            return replace(state, step=state.step + 1, at=rows[0], scores=scores[0].copy(), queries=queries), way

@@ -59,6 +59,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(timezone, "now", clock)
+    monkeypatch.setattr("axes.handlers.proxy.now", clock)
     return clock
 
 

@@ -14,7 +14,7 @@ from defense_kit.warmup.as_published import DEVIATIONS, NOT_REPEATED
 from defense_kit.warmup.as_published import coverage as published_coverage
 from defense_kit.warmup.as_published.pictures import shuffled
 from defense_kit.warmup.attacks import Rows, Scores
-from defense_kit.warmup.boundary import BoundaryState
+from defense_kit.warmup.boundary import BoundaryState, way_from
 from defense_kit.warmup.moves import SIDE
 from defense_kit.warmup.spsa import SpsaState
 from tests.defense_kit.warmup.defenses import alone, made, picture
@@ -114,9 +114,10 @@ def starts_that_are_tried(code: Code) -> int:
 
 
 def is_direction_of_signs(code: Code) -> bool:
-    values, square = code.boundary.drawn_direction(STREAMS, SHAPE, 3, 2)
-    assert square == pytest.approx(float(np.square(values.astype(np.float64)).sum()))
-    return set(np.unique(values)) == {-1, 1}
+    way = way_from(GREY, np.linspace(0, 1, GREY.size, dtype=np.float32).reshape(SHAPE))
+    direction = code.boundary.drawn_direction(STREAMS, way, 0.25, 3, 2)
+    assert float(np.linalg.norm(direction)) == pytest.approx(0.25)
+    return len(np.unique(np.abs(direction))) == 1
 
 
 def state_of(code: Code, step: int, at: Rows, **values: float) -> BoundaryState:

@@ -15,13 +15,15 @@ from defense_kit.warmup import boundary as module
 from defense_kit.warmup.attacks import AttackedPicture, AttackResult, Rows, Scores
 from defense_kit.warmup.boundary import (
     BoundaryState,
-    Direction,
+    Candidate,
+    Way,
     adjusted,
     approach,
     boundary,
-    candidate,
+    direction_length,
     distance,
-    way_to,
+    drawn_direction,
+    way_from,
 )
 from defense_kit.warmup.checkpoints import UnderWay, counted
 from defense_kit.warmup.states import packed
@@ -128,20 +130,36 @@ def test_a_start_that_is_not_finite_is_none() -> None:
     assert walked(classify)[0].chosen == {"steps": 0, "no_start": True}
 
 
+def pictures_of(way: Way, direction: NDArray[np.floating], spherical: float, towards: float) -> list[Any]:
+    """The point on the sphere, and the nearer one."""
+    candidate, found = Candidate(way, direction.copy(), direction_length(way, spherical)), []
+    for go in (lambda: None, lambda: candidate.go_nearer(towards)):
+        go()
+        found.append(np.empty_like(way.offset))
+        candidate.write(found[-1])
+    return found
+
+
+@pytest.mark.parametrize("kind", ["normal", "sign"])
 @given(st.integers(0, 2**31), st.floats(0.001, 0.5), st.floats(0.001, 0.5))
 @settings(max_examples=40)
-def test_candidates_lie_on_the_sphere_and_nearer(seed: int, spherical: float, towards: float) -> None:
+def test_candidates_lie_on_the_sphere_and_nearer(kind: str, seed: int, spherical: float, towards: float) -> None:
+    """At the angle that the size of the step says, less what of the direction leads to the goal."""
     rng = np.random.default_rng(seed)
     goal = np.full((4, 4, 3), 0.5)
     at = goal + rng.uniform(-0.1, 0.1, goal.shape)
-    radius = float(np.linalg.norm(goal - at))
-    values = rng.normal(size=goal.shape)
-    direction = Direction(values, float((values * values).sum()))
-    sphere, nearer = candidate(way_to(goal, at), direction, spherical, towards)
-    assert float(np.linalg.norm(goal - sphere)) == pytest.approx(radius, abs=1e-9), "nothing was clipped"
-    assert float(np.linalg.norm(goal - nearer)) == pytest.approx((1 - towards) * radius, abs=1e-9)
-    moved = float(np.linalg.norm(sphere - at))
-    assert moved == pytest.approx(radius * np.sqrt(2 * (1 - 1 / np.sqrt(1 + spherical**2))), abs=1e-9)
+    way = way_from(goal, at)
+    direction = rng.choice([-1.0, 1.0], goal.shape) if kind == "sign" else rng.normal(size=goal.shape)
+    direction *= direction_length(way, spherical) / np.linalg.norm(direction)
+    sphere, nearer = pictures_of(way, direction, spherical, towards)
+    assert float(np.linalg.norm(goal - sphere)) == pytest.approx(way.length, abs=1e-9), "nothing was clipped"
+    assert float(np.linalg.norm(goal - nearer)) == pytest.approx((1 - towards) * way.length, abs=1e-9)
+    tangent = direction - (direction * way.offset).sum() / way.length**2 * way.offset
+    sine = float(np.linalg.norm(tangent)) / way.length
+    along = float(((sphere - goal) * way.offset).sum()) / way.length**2
+    assert along == pytest.approx(np.sqrt(1 - sine**2), abs=1e-9)
+    assert np.abs(sphere - goal - along * way.offset - tangent).max() < 1e-9
+    assert sine <= spherical / np.sqrt(1 + spherical**2) + 1e-12
 
 
 @pytest.mark.parametrize("spread", [1.0, 0.1], ids=["far", "near the end"])
@@ -151,14 +169,30 @@ def test_float32_is_near_enough_for_a_whole_picture(spherical: float, spread: fl
     rng = np.random.default_rng(5)
     goal, away = (rng.random((224, 224, 3), dtype=np.float32) for _ in range(2))
     at = goal + np.float32(spread) * (away - goal)
-    signs = STREAMS.signs(Purpose.BOUNDARY_DIRECTION, goal.size, step=3, index=2).reshape(goal.shape)
-    direction = Direction(signs, float(goal.size))
-    found = candidate(way_to(goal, at), direction, spherical, 0.01)
-    exact = candidate(way_to(goal.astype(np.float64), at.astype(np.float64)), direction, spherical, 0.01)
+    way, exact_way = (way_from(goal.astype(kind), at.astype(kind)) for kind in (np.float32, np.float64))
+    direction = drawn_direction(STREAMS, way, direction_length(way, spherical), 3, 2)
+    found = pictures_of(way, direction, spherical, 0.01)
+    exact = pictures_of(exact_way, direction.astype(np.float64), spherical, 0.01)
     for here, there in zip(found, exact, strict=True):
         assert here.dtype == np.float32 and here.min() >= 0 and here.max() <= 1
         assert np.abs(here - there).max() < 4e-7
         assert distance(goal, here) == pytest.approx(distance(goal.astype(np.float64), there), rel=1e-7)
+
+
+def test_of_a_whole_picture_the_part_towards_the_goal_is_small() -> None:
+    """Without it a direction is shorter by less than 1 in 20,000."""
+    rng = np.random.default_rng(5)
+    way = way_from(*(rng.random((224, 224, 3), dtype=np.float32) for _ in range(2)))
+    for number in range(20):
+        direction = drawn_direction(STREAMS, way, 1.0, 3, number).astype(np.float64)
+        assert abs(float((direction * way.offset).sum())) < 0.01 * way.length
+
+
+def test_a_direction_is_a_sign_for_each_value() -> None:
+    direction = drawn_direction(STREAMS, way_from(GREY, beyond(SHAPE)), 0.25, 3, 2)
+    signs = STREAMS.signs(Purpose.BOUNDARY_DIRECTION, GREY.size, step=3, index=2)
+    assert np.array_equal(np.sign(direction).ravel(), signs)
+    assert float(np.linalg.norm(direction)) == pytest.approx(0.25) and len(np.unique(np.abs(direction))) == 1
 
 
 STATE = BoundaryState(10, GREY, np.zeros(2, np.float32), 1)

@@ -41,8 +41,8 @@ def test_signs_are_as_many_as_asked_for_and_fair() -> None:
     assert abs(signs.mean()) < 0.01
     assert np.array_equal(ZEROS.signs(Purpose.SPSA_SIGNS, 100, step=1, index=2), signs[:100])
     for many in (150_528, 100, 1):
-        floats = ZEROS.float_signs(Purpose.SPSA_SIGNS, many, step=1, index=2)
-        assert floats.dtype == np.float32 and np.array_equal(floats, signs[:many])
+        floats = ZEROS.float_signs(Purpose.SPSA_SIGNS, many, 0.3, step=1, index=2)
+        assert floats.dtype == np.float32 and np.array_equal(floats, signs[:many] * np.float32(0.3))
 
 
 @pytest.mark.parametrize(
