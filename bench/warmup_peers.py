@@ -96,8 +96,9 @@ def peers(_: Cluster, plan: WarmupPlan | None = None) -> Section:
                 figures += those
     tables.append(_differences())
     how = (
-        f"{len(of)} drawn bicycles of those with the smallest margins, asked about on the shipped CNN: framed in black "
-        "it calls most birds bicycles, so there are no birds among them. Each library runs in an environment of its "
+        f"{len(of)} drawn bicycles with the smallest margins ({len(of[: plan.spsa_pictures])} of them for SPSA, "
+        f"{len(of[: plan.grid_pictures])} for the grid), asked about on the shipped CNN: framed in black it calls most "
+        "birds bicycles, so there are no birds among them. Each library runs in an environment of its "
         "own on the same network and pictures; wrong and distances are what we measure. `docs/warmup-peers.md` says "
         f"what differs. Measured at {commit()}."
     )
@@ -136,6 +137,7 @@ def _boundary_rows(place: Path, of: Sequence[AttackedPicture], plan: WarmupPlan,
             ratio = rows[0][-1] / rows[1][-1]
             figures.append(Figure.at_most("boundary, median L2 at equal queries", ratio, 1.02, floor="foolbox"))
     few = min(pictures, plan.art_pictures)
+    patience *= 2  # longer than the goal asks for
     task = PeerTask(is_bird[:few], goals[:few], begins[:few], patience / pictures, goals=ends[:few])
     if ran := _tried(missing, place.parent, "art_boundary", task):
         # One picture after the other: a picture's time is to be held against its share of ours.
@@ -155,6 +157,7 @@ def _seconds_alone(events: NDArray[np.float64], number: int, far: float, patienc
 
 def _spsa_rows(place: Path, of: Sequence[AttackedPicture], plan: WarmupPlan, missing: list[str]) -> Found:
     """Compare how many pictures are wrong after the same number of steps, 65 queries each."""
+    of = of[: plan.spsa_pictures]
     originals = moved("spsa", of)
     with patch.object(spsa_module, "STEPS", plan.spsa_steps):
         ours = run_attack(place, of, spsa, 64, 4)

@@ -55,7 +55,8 @@ class WarmupPlan:
         Speed(RESNET50, "spsa", 16, 4, 45),
         Speed(RESNET50, "boundary", 4, 8, 30),
     )
-    pictures: int = 6
+    pictures: int = 24  # of the boundary attack
+    spsa_pictures: int = 6
     drawn: int = 60
     peer_boundary_steps: int = 600
     spsa_steps: int = 60
@@ -64,7 +65,7 @@ class WarmupPlan:
     patience: float = 5.0
 
 
-QUICK = WarmupPlan(1, (Speed(CNN, "spsa", 16, 1, 0.1),), 2, 8, 2, 2, 1, 1, 2.0)
+QUICK = WarmupPlan(1, (Speed(CNN, "spsa", 16, 1, 0.1),), 2, 2, 8, 2, 2, 1, 1, 2.0)
 
 
 def drawn_picture(label: Label, number: int) -> AttackedPicture:

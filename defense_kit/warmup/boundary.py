@@ -107,29 +107,29 @@ def approach(
     return result
 
 
-class Goal(NamedTuple):
+class BoundedPicture(NamedTuple):
     """A picture, and how far each of its values may go down and up."""
 
-    picture: _Floats
+    values: _Floats
     least: _Floats
     most: _Floats
 
 
 class Way(NamedTuple):
-    """What added to the goal makes a picture, and the L2 length of that."""
+    """A goal; what, added to it, makes a picture; and the L2 length of that."""
 
-    goal: Goal
+    goal: BoundedPicture
     offset: _Floats
     length: float
 
 
 def way_from(goal: _Floats, at: _Floats) -> Way:
     """Return the way from the goal to a picture."""
-    return _way(Goal(goal, -goal, 1 - goal), at)
+    return _way(BoundedPicture(goal, -goal, 1 - goal), at)
 
 
-def _way(goal: Goal, at: _Floats) -> Way:
-    offset = at - goal.picture
+def _way(goal: BoundedPicture, at: _Floats) -> Way:
+    offset = at - goal.values
     return Way(goal, offset, sqrt(sum_of_products(offset, offset)))
 
 
@@ -153,18 +153,18 @@ def direction_length(way: Way, spherical: float) -> float:
 
 
 class Candidate:
-    """Where a direction of a step leads: the point on the sphere around the goal, and after `go_nearer` one nearer to it.
+    """Where a direction of a step leads: the point on the sphere around the goal, and after `go_nearer` a nearer one.
 
-    `offset` is what added to the goal makes the point. It takes the place of the direction.
+    `offset` is what, added to the goal, makes the point. The direction's own array is overwritten with it.
     """
 
     def __init__(self, way: Way, direction: _Floats, length: float) -> None:
         goal, offset, radius = way
         self._way, self._work, self.offset = way, direction * offset, direction
-        # What is left of the direction is the tangent. Its length follows from both, without another array.
+        # The part of the direction along the offset is taken out. The length of the rest follows without another array.
         part = _sum(self._work) / (radius * radius)
-        tangent = length * length / (radius * radius) - part * part
-        direction += np.multiply(offset, sqrt(1 - tangent) - part, out=self._work)
+        sine_squared = length * length / (radius * radius) - part * part
+        direction += np.multiply(offset, sqrt(max(0.0, 1 - sine_squared)) - part, out=self._work)
         np.maximum(direction, goal.least, out=direction)
         np.minimum(direction, goal.most, out=direction)
 
@@ -172,11 +172,11 @@ class Candidate:
         """Go to the point that is nearer than the sphere's by this part of the way."""
         radius = self._way.length
         left = sqrt(_sum(np.multiply(self.offset, self.offset, out=self._work)))
-        self.offset *= 1 - max(0.0, towards * radius + left - radius) / left
+        self.offset *= max(0.0, 1 - max(0.0, towards * radius + left - radius) / left)  # never beyond the goal
 
     def write(self, out: _Floats) -> None:
         """Write the point's picture: its values are from 0 to 1."""
-        np.add(self._way.goal.picture, self.offset, out=out)
+        np.add(self._way.goal.values, self.offset, out=out)
 
 
 def sum_of_products(one: _Floats, other: _Floats) -> float:
@@ -234,16 +234,17 @@ class _Directions(MadeRows):
     def __init__(self, way: Way, draw: Draw, state: BoundaryState, indices: Sequence[int], *, on_sphere: bool) -> None:
         super().__init__((len(indices), *state.at.shape))
         self.is_ahead = len(indices) > 1
-        self.way, self._draw, self._state, self._indices = way, draw, state, indices
+        self._way, self._draw, self._state, self._indices = way, draw, state, indices
         self._on_sphere = on_sphere
         self.nearer: dict[int, _Floats] = {}
 
     def write(self, first: int, out: Rows) -> None:
         """Write the rows from number `first` on, and keep the nearer points."""
-        state, length = self._state, direction_length(self.way, self._state.spherical)
+        way, state = self._way, self._state
+        length = direction_length(way, state.spherical)
         for number, row in enumerate(out, first):
-            direction = self._draw(self.way, length, state.step, self._indices[number])
-            found = Candidate(self.way, direction, length)
+            direction = self._draw(way, length, state.step, self._indices[number])
+            found = Candidate(way, direction, length)
             if self._on_sphere:
                 found.write(row)
             found.go_nearer(state.towards)
@@ -253,9 +254,9 @@ class _Directions(MadeRows):
 
     def write_nearer(self, number: int, out: Rows) -> None:
         """Write the nearer point of a direction."""
-        np.add(self.way.goal.picture, self.nearer[number], out=out)
+        np.add(self._way.goal.values, self.nearer[number], out=out)
 
-    def picture(self, number: int) -> Rows:
+    def nearer_picture(self, number: int) -> Rows:
         """Return the nearer point of a direction."""
         self.write_nearer(number, picture := np.empty(self.shape[1:], np.float32))
         return picture
@@ -310,7 +311,7 @@ def _try_some(
     scores, wrong = (yield found), None
     if (first := _first_wrong(of, scores)) is not None:
         found.used = first + 1
-        wrong = _WrongPicture(found.picture(first), scores[first].copy())
+        wrong = _WrongPicture(found.nearer_picture(first), scores[first].copy())
     return replace(state, queries=state.queries + found.used), wrong
 
 
@@ -325,7 +326,7 @@ def _test_some(
         scores = yield nearer
         if (first := _first_wrong(of, scores)) is not None:
             nearer.used, found.used = first + 1, numbers[first] + 1
-            wrong = _WrongPicture(found.picture(numbers[first]), scores[first].copy())
+            wrong = _WrongPicture(found.nearer_picture(numbers[first]), scores[first].copy())
         tested = [of.is_wrong(each) for each in scores[: nearer.used]]
         window = (*state.step_window, *tested)[-_STEP_WINDOW:]
         state = replace(state, queries=state.queries + nearer.used, step_window=window)
@@ -343,6 +344,6 @@ def ended_at(way: Way, state: BoundaryState) -> Attack:
     chosen = {"steps": state.step}
     if way.length <= GOAL:
         return AttackResult(state.at, state.scores, state.queries, chosen)
-    cut = (way.goal.picture + GOAL / way.length * way.offset).astype(np.float32)
+    cut = (way.goal.values + GOAL / way.length * way.offset).astype(np.float32)
     scores = (yield cut[np.newaxis])[0].copy()
     return AttackResult(cut, scores, state.queries + 1, {**chosen, "distance": way.length})

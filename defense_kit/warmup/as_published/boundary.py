@@ -18,6 +18,7 @@ from defense_kit.warmup.boundary import (
     BoundaryState,
     Way,
     begun_at,
+    distance,
     drawn_starts,
     ended_at,
     step_from,
@@ -116,11 +117,12 @@ def _stopped_at_goal(
         try:
             query = step.send(scores)  # type: ignore[arg-type]
         except StopIteration as ended:
-            after: tuple[PublishedBoundaryState, Way] = ended.value
-            return after
+            whole: tuple[PublishedBoundaryState, Way] = ended.value
+            return whole
         rows = np.empty(query.shape, np.float32)
         write_rows(query, 0, rows)
         scores = yield rows
         queries += 1
-        if of.is_wrong(scores[0]) and (way := way_from(goal, rows[0])).length <= GOAL:
-            return replace(state, step=state.step + 1, at=rows[0], scores=scores[0].copy(), queries=queries), way
+        if of.is_wrong(scores[0]) and distance(goal, rows[0]) <= GOAL:
+            after = replace(state, step=state.step + 1, at=rows[0], scores=scores[0].copy(), queries=queries)
+            return after, way_from(goal, after.at)

@@ -59,7 +59,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(timezone, "now", clock)
-    monkeypatch.setattr("axes.handlers.proxy.now", clock)
+    monkeypatch.setattr("axes.handlers.proxy.now", clock)  # which imports it by name
     return clock
 
 

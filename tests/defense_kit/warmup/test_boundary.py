@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from defense_kit.warmup import boundary as module
-from defense_kit.warmup.attacks import AttackedPicture, AttackResult, Rows, Scores
+from defense_kit.warmup.attacks import AttackedPicture, AttackResult, Rows, Scores, as_floats
 from defense_kit.warmup.boundary import (
     BoundaryState,
     Candidate,
@@ -132,12 +132,12 @@ def test_a_start_that_is_not_finite_is_none() -> None:
 
 def pictures_of(way: Way, direction: NDArray[np.floating], spherical: float, towards: float) -> list[Any]:
     """The point on the sphere, and the nearer one."""
-    candidate, found = Candidate(way, direction.copy(), direction_length(way, spherical)), []
-    for go in (lambda: None, lambda: candidate.go_nearer(towards)):
-        go()
-        found.append(np.empty_like(way.offset))
-        candidate.write(found[-1])
-    return found
+    sphere, nearer = np.empty_like(way.offset), np.empty_like(way.offset)
+    candidate = Candidate(way, direction.copy(), direction_length(way, spherical))
+    candidate.write(sphere)
+    candidate.go_nearer(towards)
+    candidate.write(nearer)
+    return [sphere, nearer]
 
 
 @pytest.mark.parametrize("kind", ["normal", "sign"])
@@ -159,16 +159,17 @@ def test_candidates_lie_on_the_sphere_and_nearer(kind: str, seed: int, spherical
     along = float(((sphere - goal) * way.offset).sum()) / way.length**2
     assert along == pytest.approx(np.sqrt(1 - sine**2), abs=1e-9)
     assert np.abs(sphere - goal - along * way.offset - tangent).max() < 1e-9
-    assert sine <= spherical / np.sqrt(1 + spherical**2) + 1e-12
+    part = float((direction * way.offset).sum()) / way.length**2
+    assert np.hypot(sine, part) == pytest.approx(spherical / np.sqrt(1 + spherical**2), abs=1e-12)
 
 
 @pytest.mark.parametrize("spread", [1.0, 0.1], ids=["far", "near the end"])
 @pytest.mark.parametrize("spherical", [0.3, 0.01, 1e-5])
 def test_float32_is_near_enough_for_a_whole_picture(spherical: float, spread: float) -> None:
-    """Both points, their lengths and the direction itself beside the same geometry in float64."""
+    """Both points and their lengths beside the same geometry in float64; black and white stay so."""
     rng = np.random.default_rng(5)
-    goal, away = (rng.random((224, 224, 3), dtype=np.float32) for _ in range(2))
-    at = goal + np.float32(spread) * (away - goal)
+    goal, away = (as_floats(rng.integers(0, 256, (224, 224, 3), np.uint8)) for _ in range(2))
+    at = np.clip(goal + np.float32(spread) * (away - goal), 0, 1)
     way, exact_way = (way_from(goal.astype(kind), at.astype(kind)) for kind in (np.float32, np.float64))
     direction = drawn_direction(STREAMS, way, direction_length(way, spherical), 3, 2)
     found = pictures_of(way, direction, spherical, 0.01)
@@ -176,16 +177,26 @@ def test_float32_is_near_enough_for_a_whole_picture(spherical: float, spread: fl
     for here, there in zip(found, exact, strict=True):
         assert here.dtype == np.float32 and here.min() >= 0 and here.max() <= 1
         assert np.abs(here - there).max() < 4e-7
-        assert distance(goal, here) == pytest.approx(distance(goal.astype(np.float64), there), rel=1e-7)
+        assert distance(goal, here) == pytest.approx(distance(goal.astype(np.float64), there), rel=2e-7)
 
 
 def test_of_a_whole_picture_the_part_towards_the_goal_is_small() -> None:
-    """Without it a direction is shorter by less than 1 in 20,000."""
+    """Without it a direction is shorter by 1 in 300,000 on average: half of the square of this."""
     rng = np.random.default_rng(5)
     way = way_from(*(rng.random((224, 224, 3), dtype=np.float32) for _ in range(2)))
-    for number in range(20):
-        direction = drawn_direction(STREAMS, way, 1.0, 3, number).astype(np.float64)
-        assert abs(float((direction * way.offset).sum())) < 0.01 * way.length
+    drawn = [drawn_direction(STREAMS, way, 1.0, 3, number).astype(np.float64) for number in range(20)]
+    parts = [float((direction * way.offset).sum()) / way.length for direction in drawn]
+    assert np.sqrt(np.mean(np.square(parts))) == pytest.approx(1 / np.sqrt(way.offset.size), rel=0.5)
+
+
+def test_no_step_goes_beyond_the_goal() -> None:
+    """Nor is there an angle for a step of any size beyond a right one."""
+    black = np.zeros(SHAPE, np.float32)
+    way = way_from(black, GREY)
+    direction = drawn_direction(STREAMS, way, direction_length(way, 0.01), 3, 2)
+    assert np.array_equal(pictures_of(way, direction, 0.01, 2.0)[1], black)
+    sphere = pictures_of(way, drawn_direction(STREAMS, way, direction_length(way, 1e9), 3, 2), 1e9, 0.5)[0]
+    assert np.isfinite(sphere).all() and sphere.min() >= 0
 
 
 def test_a_direction_is_a_sign_for_each_value() -> None:
@@ -280,6 +291,20 @@ def test_directions_ahead_change_nothing(room: Callable[[], int], why: str, monk
         found.append((result.picture.tobytes(), result.queries, result.bad_rows, [packed(state) for state in states]))
     assert found[0] == found[1], why
     assert found[0][1] > 70 and 0 < found[0][2] < found[0][1]
+
+
+@pytest.mark.parametrize("ahead", [1, 7])
+def test_the_picture_that_is_kept_was_queried(ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "STEPS", 20)
+    sent = set[bytes]()
+
+    def classify(rows: Rows) -> Scores:
+        sent.update(row.tobytes() for row in rows)
+        return plane(SHAPE, 2.0)(rows)
+
+    _, states = walked(classify, room=lambda: ahead)
+    kept = [state.at.tobytes() for state in states]
+    assert len(set(kept)) > 10 and sent.issuperset(kept)
 
 
 def test_going_on_from_a_kept_state_gives_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
