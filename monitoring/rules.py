@@ -94,6 +94,7 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+COMPARISON_NAMES = {"<": "below", "<=": "at most", ">": "above", ">=": "at least"}
 
 
 def fires(rule: RuleTerms, seen: TaskerHistory, policy: Policy) -> CollectorValue | None:

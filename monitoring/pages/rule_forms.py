@@ -11,7 +11,7 @@ from common.typed import whole_number
 from common.web.forms import DayField, Form, RowNumberField, TextField
 from labeling.enums import MonitoringAction
 from monitoring.rule_changes import rule_add, rule_retire
-from monitoring.rules import COLLECTORS, COMPARISONS
+from monitoring.rules import COLLECTORS, COMPARISON_NAMES
 
 USUAL, LONGEST = timedelta(days=6), timedelta(days=92)
 
@@ -21,9 +21,9 @@ class RuleForm(Form):
 
     name = TextField("Name", most=80)
     collector = forms.ChoiceField(label="Reads", choices=[(name, name) for name in COLLECTORS])
-    window = TextField("Window", most=9, inputmode="numeric")
-    minimum = TextField("At least", most=9, inputmode="numeric")
-    comparison = forms.ChoiceField(label="Is", choices=[(each, each) for each in COMPARISONS])
+    window = TextField("Over the latest", most=9, inputmode="numeric")
+    minimum = TextField("Once there are", most=9, inputmode="numeric")
+    comparison = forms.ChoiceField(label="Is", choices=COMPARISON_NAMES.items())
     threshold = TextField("Threshold", most=20, inputmode="decimal")
     action = forms.ChoiceField(label="Then", choices=[(str(each), str(each)) for each in MonitoringAction])
     words = TextField("The tasker reads", most=1000, rows=2)

@@ -7,7 +7,7 @@ from django import template
 
 from labeling.enums import Answer
 from labeling.models import Response
-from monitoring.rules import COLLECTORS, Form
+from monitoring.rules import COLLECTORS, COMPARISON_NAMES, Form
 
 register = template.Library()
 _NOTHING = "–"
@@ -85,6 +85,12 @@ def _statements(*facts: bool | None) -> str:
 def figures_in_words(figures: Mapping[str, Any]) -> str:
     """Return recorded figures, name by name."""
     return " · ".join(f"{words(name)} {value}" for name, value in figures.items())
+
+
+@register.filter
+def comparison_name(comparison: str) -> str:
+    """Return a comparison in words: `<` is `below`."""
+    return COMPARISON_NAMES[comparison]
 
 
 @register.filter
