@@ -4,7 +4,7 @@ and the organizers' pages, which lose nothing that was typed and show it before 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from html import unescape
 from typing import Any
@@ -366,6 +366,18 @@ def test_the_form_has_every_number_with_its_rule_and_its_range(organizer: Client
     for each in NUMBERS.values():
         shows(page, each.range, *(f'href="/rules/#{rule}"' for rule in each.rules))
     shows(page, "Version 1: 25 %", "By the clocks in UTC")
+
+
+@pytest.mark.parametrize(
+    ("minute", "second", "end", "why"),
+    [(58, 59, "2027-01-16T00:00", "the end of this week"), (59, 1, "2027-01-23T00:00", "that would be too early")],
+)
+def test_the_form_begins_with_the_end_of_a_week(
+    minute: int, second: int, end: str, why: str, organizer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    friday = datetime(2027, 1, 15, 23, minute, second, tzinfo=UTC)
+    monkeypatch.setattr("contest.pages.organizer.policy_views.domain_now", lambda: friday)
+    assert f'value="{end}"' in organizer.get(NEW).content.decode(), why
 
 
 def test_what_is_recorded_was_looked_at_first(organizer: Client, olga: User) -> None:
