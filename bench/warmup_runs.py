@@ -55,10 +55,10 @@ class WarmupPlan:
         Speed(RESNET50, "spsa", 16, 4, 45),
         Speed(RESNET50, "boundary", 4, 8, 30),
     )
-    pictures: int = 12  # of the boundary attack
+    pictures: int = 24  # of the boundary attack
     spsa_pictures: int = 6
     drawn: int = 60
-    peer_boundary_steps: int = 2000
+    peer_boundary_steps: int = 600
     spsa_steps: int = 60
     grid_pictures: int = 2
     art_pictures: int = 2
