@@ -21,10 +21,10 @@ class RuleForm(Form):
 
     name = TextField("Name", most=80)
     collector = forms.ChoiceField(label="Reads", choices=[(name, name) for name in COLLECTORS])
-    window = TextField("Over the latest", most=9, inputmode="numeric")
-    minimum = TextField("Once there are", most=9, inputmode="numeric")
     comparison = forms.ChoiceField(label="Is", choices=COMPARISON_NAMES.items())
     threshold = TextField("Threshold", most=20, inputmode="decimal")
+    window = TextField("Over the latest", most=9, inputmode="numeric")
+    minimum = TextField("Once there are", most=9, inputmode="numeric")
     action = forms.ChoiceField(label="Then", choices=[(str(each), str(each)) for each in MonitoringAction])
     words = TextField("The tasker reads", most=1000, rows=2)
 

@@ -256,7 +256,8 @@ def test_rules_are_added_and_retired(organizer: Client, olga: User) -> None:
     rule = MonitoringRule.objects.get(name="Slow")
     assert (rule.threshold, rule.created_by) == (0.5, olga)
     when = 'above 0.5 <span class="muted">over the latest 50 answers, once there are 20</span>'
-    shows(organizer.get("/organizer/watching/"), when, '<option value="&gt;">above</option>')
+    one = '<span class="muted">over the latest 500 gold answers, once there is 1</span>'
+    shows(organizer.get("/organizer/watching/"), when, one, '<option value="&gt;">above</option>')
     retired = [organizer.post("/organizer/watching/", {"retire": str(rule.pk)}).status_code for _ in range(2)]
     assert retired == [303, 409] and kept(rule, "retired_at")
 
