@@ -137,7 +137,7 @@ def _boundary_rows(place: Path, of: Sequence[AttackedPicture], plan: WarmupPlan,
             ratio = rows[0][-1] / rows[1][-1]
             figures.append(Figure.at_most("boundary, median L2 at equal queries", ratio, 1.02, floor="foolbox"))
     few = min(pictures, plan.art_pictures)
-    patience *= 2  # more than the eight times of the goal
+    patience *= 2  # the goal is eight times our time
     task = PeerTask(is_bird[:few], goals[:few], begins[:few], patience / pictures, goals=ends[:few])
     if ran := _tried(missing, place.parent, "art_boundary", task):
         # One picture after the other: a picture's time is to be held against its share of ours.

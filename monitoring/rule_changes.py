@@ -36,7 +36,7 @@ def rule_add(
         "window": (window is not None and 1 <= window <= WIDEST_WINDOW, f"Give 1 to {WIDEST_WINDOW:,} answers."),
         "minimum": (
             minimum is not None and 1 <= minimum <= (window or 0),
-            "Give a whole number, not more than the rule looks at.",
+            "Give a whole number, at most that of “Over the latest”.",
         ),
         "comparison": (comparison in COMPARISONS, "Choose how to compare."),
         "threshold": (threshold is not None, "Give a number."),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from itertools import takewhile
+from typing import NamedTuple
 
 from monitoring.statistics import chance_of_so_few, coefficient_of_variation, mean, wilson
 from policy.numbers import Policy
@@ -88,13 +89,19 @@ class RuleTerms:
     threshold: float
 
 
-COMPARISONS: dict[str, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
+class Comparison(NamedTuple):
+    """How a value is compared with a threshold: in words, and whether it holds for both."""
+
+    words: str
+    holds: Callable[[float, float], bool]
+
+
+COMPARISONS = {
+    "<": Comparison("below", operator.lt),
+    "<=": Comparison("at most", operator.le),
+    ">": Comparison("above", operator.gt),
+    ">=": Comparison("at least", operator.ge),
 }
-COMPARISON_NAMES = {"<": "below", "<=": "at most", ">": "above", ">=": "at least"}
 
 
 def fires(rule: RuleTerms, seen: TaskerHistory, policy: Policy) -> CollectorValue | None:
@@ -102,7 +109,7 @@ def fires(rule: RuleTerms, seen: TaskerHistory, policy: Policy) -> CollectorValu
     reading = COLLECTORS[rule.collector].read(seen, rule.window, policy)
     if reading is None or reading.n < rule.minimum:
         return None
-    return reading if COMPARISONS[rule.comparison](reading.value, rule.threshold) else None
+    return reading if COMPARISONS[rule.comparison].holds(reading.value, rule.threshold) else None
 
 
 def majority_of(forms: Sequence[Form]) -> tuple[object, ...]:

@@ -19,7 +19,7 @@ from policy.numbers import Policy
 
 MOST_REASON_CHARACTERS = 4_000
 # Every process hears of a version before it holds: none remembers the policy for as long.
-AHEAD = timedelta(minutes=1)
+LEAST_NOTICE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def policy_call_back(version: int, *, reason: str, by: User, now: datetime) -> P
     newest = policy_history(now=now)[0]
     if newest.version != version:
         raise Conflict(_other(newest.version), "policy_changed")
-    if newest.state is not PolicyState.TO_COME or newest.since < now + AHEAD or newest.before is None:
+    if newest.state is not PolicyState.TO_COME or newest.since < now + LEAST_NOTICE or newest.before is None:
         raise Conflict(
             f"Version {version} is in force, or will be within a minute. Record another one to change it.",
             "policy_in_force",
@@ -80,7 +80,7 @@ def policy_call_back(version: int, *, reason: str, by: User, now: datetime) -> P
 
 
 def _check_moment(since: datetime, newest: PolicyVersionRow, zone: str, now: datetime) -> None:
-    if since < now + AHEAD:
+    if since < now + LEAST_NOTICE:
         words = f"Choose a moment at least one minute from now: it is {absolute(now, zone)}. No policy holds backwards."
         raise InvalidInput(words, "too_early", field="since")
     if since <= newest.since:

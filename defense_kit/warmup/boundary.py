@@ -160,18 +160,19 @@ class Candidate:
 
     def __init__(self, way: Way, direction: _Floats, length: float) -> None:
         goal, offset, radius = way
-        self._way, self._work, self.offset = way, direction * offset, direction
+        self._way, self.offset = way, direction
+        work = direction * offset
         # The part of the direction along the offset is taken out. The length of the rest follows without another array.
-        part = _sum(self._work) / (radius * radius)
+        part = _sum(work) / (radius * radius)
         sine_squared = length * length / (radius * radius) - part * part
-        direction += np.multiply(offset, sqrt(max(0.0, 1 - sine_squared)) - part, out=self._work)
+        direction += np.multiply(offset, sqrt(max(0.0, 1 - sine_squared)) - part, out=work)
         np.maximum(direction, goal.least, out=direction)
         np.minimum(direction, goal.most, out=direction)
 
     def go_nearer(self, towards: float) -> None:
         """Go to the point that is nearer than the sphere's by this part of the way."""
         radius = self._way.length
-        left = sqrt(_sum(np.multiply(self.offset, self.offset, out=self._work)))
+        left = sqrt(sum_of_products(self.offset, self.offset))
         self.offset *= max(0.0, 1 - max(0.0, towards * radius + left - radius) / left)  # never beyond the goal
 
     def write(self, out: _Floats) -> None:
@@ -226,17 +227,14 @@ def _is_over(state: BoundaryState, way: Way, steps: int) -> bool:
 
 
 class _Directions(MadeRows):
-    """Where some directions of a step lead: the points on the sphere, or those a step nearer to the goal.
-
-    `nearer` are the nearer ones, as what is added to the goal.
-    """
+    """Where some directions of a step lead: the points on the sphere, or those a step nearer to the goal, `nearer`."""
 
     def __init__(self, way: Way, draw: Draw, state: BoundaryState, indices: Sequence[int], *, on_sphere: bool) -> None:
         super().__init__((len(indices), *state.at.shape))
         self.is_ahead = len(indices) > 1
         self._way, self._draw, self._state, self._indices = way, draw, state, indices
         self._on_sphere = on_sphere
-        self.nearer: dict[int, _Floats] = {}
+        self.nearer: dict[int, Candidate] = {}
 
     def write(self, first: int, out: Rows) -> None:
         """Write the rows from number `first` on, and keep the nearer points."""
@@ -250,16 +248,7 @@ class _Directions(MadeRows):
             found.go_nearer(state.towards)
             if not self._on_sphere:
                 found.write(row)
-            self.nearer[number] = found.offset
-
-    def write_nearer(self, number: int, out: Rows) -> None:
-        """Write the nearer point of a direction."""
-        np.add(self._way.goal.values, self.nearer[number], out=out)
-
-    def nearer_picture(self, number: int) -> Rows:
-        """Return the nearer point of a direction."""
-        self.write_nearer(number, picture := np.empty(self.shape[1:], np.float32))
-        return picture
+            self.nearer[number] = found
 
 
 class _NearerPoints(MadeRows):
@@ -268,12 +257,12 @@ class _NearerPoints(MadeRows):
     def __init__(self, of: _Directions, numbers: Sequence[int]) -> None:
         super().__init__((len(numbers), *of.shape[1:]))
         self.is_ahead = of.is_ahead
-        self._of, self._numbers = of, numbers
+        self._nearer, self._numbers = of.nearer, numbers
 
     def write(self, first: int, out: Rows) -> None:
         """Write the rows from number `first` on."""
         for row, number in zip(out, self._numbers[first : first + len(out)], strict=True):
-            self._of.write_nearer(number, row)
+            self._nearer[number].write(row)
 
 
 def step_from(
@@ -304,6 +293,12 @@ class _WrongPicture(NamedTuple):
     scores: Scores
 
 
+def _wrong_picture(found: Candidate, scores: Scores) -> _WrongPicture:
+    """Return the picture as it was sent."""
+    found.write(picture := np.empty(found.offset.shape, np.float32))
+    return _WrongPicture(picture, scores.copy())
+
+
 def _try_some(
     of: AttackedPicture, found: _Directions, state: WalkState
 ) -> Generator[Query, Scores, tuple[WalkState, _WrongPicture | None]]:
@@ -311,7 +306,7 @@ def _try_some(
     scores, wrong = (yield found), None
     if (first := _first_wrong(of, scores)) is not None:
         found.used = first + 1
-        wrong = _WrongPicture(found.nearer_picture(first), scores[first].copy())
+        wrong = _wrong_picture(found.nearer[first], scores[first])
     return replace(state, queries=state.queries + found.used), wrong
 
 
@@ -326,7 +321,7 @@ def _test_some(
         scores = yield nearer
         if (first := _first_wrong(of, scores)) is not None:
             nearer.used, found.used = first + 1, numbers[first] + 1
-            wrong = _WrongPicture(found.nearer_picture(numbers[first]), scores[first].copy())
+            wrong = _wrong_picture(found.nearer[numbers[first]], scores[first])
         tested = [of.is_wrong(each) for each in scores[: nearer.used]]
         window = (*state.step_window, *tested)[-_STEP_WINDOW:]
         state = replace(state, queries=state.queries + nearer.used, step_window=window)

@@ -61,7 +61,7 @@ class Streams:
 
     def _sign_bytes(self, purpose: int, values: int, *, step: int, index: int) -> NDArray[np.uint8]:
         words = self.bits(purpose, step=step, index=index).random_raw(-(-values // _WORD_BITS))
-        return words.astype("<u8").view(np.uint8)
+        return words.astype("<u8", copy=False).view(np.uint8)
 
     def normals(self, values: int, *, step: int, index: int) -> NDArray[np.float32]:
         """Return so many standard normal values: a direction of the published boundary attack."""

@@ -11,7 +11,7 @@ from common.typed import whole_number
 from common.web.forms import DayField, Form, RowNumberField, TextField
 from labeling.enums import MonitoringAction
 from monitoring.rule_changes import rule_add, rule_retire
-from monitoring.rules import COLLECTORS, COMPARISON_NAMES
+from monitoring.rules import COLLECTORS, COMPARISONS
 
 USUAL, LONGEST = timedelta(days=6), timedelta(days=92)
 
@@ -21,7 +21,7 @@ class RuleForm(Form):
 
     name = TextField("Name", most=80)
     collector = forms.ChoiceField(label="Reads", choices=[(name, name) for name in COLLECTORS])
-    comparison = forms.ChoiceField(label="Is", choices=COMPARISON_NAMES.items())
+    comparison = forms.ChoiceField(label="Is", choices=[(name, each.words) for name, each in COMPARISONS.items()])
     threshold = TextField("Threshold", most=20, inputmode="decimal")
     window = TextField("Over the latest", most=9, inputmode="numeric")
     minimum = TextField("Once there are", most=9, inputmode="numeric")

@@ -7,7 +7,7 @@ from django import template
 
 from labeling.enums import Answer
 from labeling.models import Response
-from monitoring.rules import COLLECTORS, COMPARISON_NAMES, Form
+from monitoring.rules import COLLECTORS, COMPARISONS, Form
 
 register = template.Library()
 _NOTHING = "–"
@@ -90,7 +90,7 @@ def figures_in_words(figures: Mapping[str, Any]) -> str:
 @register.filter
 def comparison_name(comparison: str) -> str:
     """Return a comparison in words: `<` is `below`."""
-    return COMPARISON_NAMES[comparison]
+    return COMPARISONS[comparison].words
 
 
 @register.filter

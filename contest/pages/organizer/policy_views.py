@@ -20,7 +20,7 @@ from contest.pages.organizer.policy_forms import TRIED, CallBackForm, PolicyForm
 from contest.policy_changes.moments import moment_text
 from contest.policy_changes.numbers import GROUPS, changed_numbers
 from contest.policy_changes.selectors import PolicyState, PolicyVersionRow, numbers_in_force, policy_history
-from contest.policy_changes.services import AHEAD
+from contest.policy_changes.services import LEAST_NOTICE
 from policy.models import PolicyVersion
 from policy.selectors import policy_in_force
 
@@ -71,14 +71,15 @@ def policy_new(request: HttpRequest, organizer: User) -> HttpResponse:
 def _form_of(request: HttpRequest, found: list[PolicyVersionRow], now: datetime, zone: str) -> PolicyForm:
     """Return what was typed, on top of the version it was begun on.
 
-    The page begins with the newest version's numbers, those that the address has instead, and the end of a week."""
+    The page begins with the newest version's numbers, those that the address has instead, and the next end of a week
+    that can still be chosen."""
     newest = found[0]
     if request.method == "POST":
         base = whole_number(request.POST.get("base", ""))
         # Of a version that is unknown, everything recorded may be news.
         begun = next((each for each in found if each.version == base), found[-1])
         return PolicyForm(request.POST, version=begun, zone=zone)
-    since = moment_text(week_at(max(now + AHEAD, newest.since)).end, zone)
+    since = moment_text(week_at(max(now + LEAST_NOTICE, newest.since)).end, zone)
     return PolicyForm(initial={"since": since, **request.GET.dict(), "base": newest.version}, version=newest, zone=zone)
 
 

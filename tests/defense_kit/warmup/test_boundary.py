@@ -144,7 +144,7 @@ def pictures_of(way: Way, direction: NDArray[np.floating], spherical: float, tow
 @given(st.integers(0, 2**31), st.floats(0.001, 0.5), st.floats(0.001, 0.5))
 @settings(max_examples=40)
 def test_candidates_lie_on_the_sphere_and_nearer(kind: str, seed: int, spherical: float, towards: float) -> None:
-    """At the angle that the size of the step says, less what of the direction leads to the goal."""
+    """The size of the step gives the angle; the part of the direction towards the goal is taken out."""
     rng = np.random.default_rng(seed)
     goal = np.full((4, 4, 3), 0.5)
     at = goal + rng.uniform(-0.1, 0.1, goal.shape)
