@@ -94,7 +94,8 @@ class _InWorker:
     def open(self, defense: Any, *, device: str, image_size: int, batch_size: int, **_: Any) -> Any:
         make = partial(build, self._name)
         forward = TorchForward(make, self._file, device=device, rows=batch_size, image_size=image_size)
-        return ReferenceSession(DemoCnn(forward, describe_device(device)))
+        model = DemoCnn(forward, describe_device(device))
+        return ReferenceSession(model, image_size=image_size, batch_size=batch_size)
 
 
 def _sealed(folder: Path, part: str) -> Any:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from defense_kit import frames, protocol
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.protocol import BatchAnswers, Frame, Hello
-from defense_kit.shared_batches import SharedBatches
+from defense_kit.shared_batches import SharedBatches, own_places
 
 Over = Callable[[], tuple[Fault, str] | None]
 """Says why a program is over, None while it runs."""
@@ -167,6 +167,7 @@ class Conversation:
         self._incoming = _Incoming()
         self._greeted, self._pixels = False, frames.CONTEST_PIXELS
         self._shared: SharedBatches | None = None
+        self._places = deque[NDArray[Any]]()  # of the next batch, of the one after it, and so on
         self._allow(deadlines.hello, Fault.HELLO_TIMEOUT, "HELLO did not come in time")
 
     def hello(self) -> Hello:
@@ -192,20 +193,23 @@ class Conversation:
         self._refuse_uncalled()
         self._allow(self._deadlines.hello, Fault.HELLO_TIMEOUT, "READY was not read in time")
         self._pixels = pixels
+        shape, values = (batch_size, image_size, image_size, frames.CHANNELS), frames.PIXELS[pixels]
         if share:
             self._wait(select.POLLOUT)
             # Without such memory batches go through the socket.
             with suppress(OSError):
-                shape = (batch_size, image_size, image_size, frames.CHANNELS)
-                self._shared = SharedBatches(shape, frames.PIXELS[pixels])
+                self._shared = SharedBatches(shape, values)
+        self._places.extend(self._shared.places if self._shared else own_places(shape, values))
         said = protocol.pack_ready(image_size, batch_size, seed, pixels, shared_memory=self._shared is not None)
         self._write([memoryview(said)[self._share(said) :]])
 
     @property
-    def place(self) -> NDArray[Any] | None:
-        """Where the next batch can be written, [batch_size, S, S, 3], so that `send` need not copy it; None where
-        nothing is shared."""
-        return self._shared.place if self._shared else None
+    def places(self) -> Sequence[NDArray[Any]]:
+        """Where the next PLACES batches can be written, each [batch_size, S, S, 3], so that `send` need not copy them.
+
+        The next one's comes first; the last ones may hold batches that are not answered yet.
+        """
+        return tuple(self._places)
 
     @property
     def outstanding(self) -> int:
@@ -240,6 +244,7 @@ class Conversation:
         """Hang up, which tells the defense to end."""
         self._connection.close()
         self._shared = None
+        self._places.clear()
 
     def _share(self, said: bytes) -> int:
         """Send READY with what is shared, if anything is; return how many bytes went."""
@@ -254,10 +259,13 @@ class Conversation:
 
     def _payload(self, images: NDArray[Any]) -> memoryview:
         """Return the bytes of images that go through the socket: none of those in shared memory."""
-        if self._shared:
-            self._shared.put(images)
-            return memoryview(b"")
-        return np.ascontiguousarray(images, frames.PIXELS[self._pixels]).data.cast("B")
+        place = self._places[0][: len(images)]
+        self._places.rotate(-1)
+        if not self._shared:
+            return np.ascontiguousarray(images, frames.PIXELS[self._pixels]).data.cast("B")
+        if (images.ctypes.data, images.strides) != (place.ctypes.data, place.strides):
+            place[:] = images
+        return memoryview(b"")
 
     def _allow(self, seconds: float, late: Fault, text: str) -> None:
         self._deadline = time.monotonic() + seconds

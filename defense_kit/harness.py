@@ -1,7 +1,7 @@
 """Opens, runs and closes a defense, for the contest and for `python -m defense_kit check`."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,10 +89,9 @@ class DefenseSession(AbstractContextManager["DefenseSession"]):
             raise self._with_log(fault) from None
 
     @property
-    def place(self) -> NDArray[Any] | None:
-        """Where the next batch can be written, [batch_size, S, S, 3], so that `send` need not copy it; None where no
-        memory is shared."""
-        return self._conversation.place
+    def places(self) -> Sequence[NDArray[Any]]:
+        """Where the next batches can be written, as `Conversation.places` says."""
+        return self._conversation.places
 
     def receive(self) -> BatchAnswers:
         """Return the answers to the oldest batch not yet received; RunnerFault when they do not come or are wrong."""

@@ -8,7 +8,6 @@ import fcntl
 import mmap
 import os
 import socket
-from collections import deque
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,8 @@ _SEALS = ("F_SEAL_SHRINK", "F_SEAL_GROW", "F_SEAL_SEAL")
 
 
 class SharedBatches:
-    """Memory for batches of one shape, [N, S, S, 3]. OSError where this machine has none."""
+    """Memory for batches of one shape, [N, S, S, 3], which lie in its `places` in turn. OSError where this machine has
+    none."""
 
     def __init__(self, shape: tuple[int, ...], pixels: "np.dtype[Any]") -> None:
         if not hasattr(os, "memfd_create"):
@@ -29,7 +29,7 @@ class SharedBatches:
         try:
             os.ftruncate(self._descriptor, shared_memory.PLACES * shared_memory.place_bytes(shape, pixels))
             fcntl.fcntl(self._descriptor, fcntl.F_ADD_SEALS, sum(getattr(fcntl, seal) for seal in _SEALS))
-            self._places = deque(shared_memory.places(mmap.mmap(self._descriptor, 0), shape, pixels))
+            self.places = shared_memory.places(mmap.mmap(self._descriptor, 0), shape, pixels)
         except BaseException:
             os.close(self._descriptor)
             raise
@@ -41,14 +41,7 @@ class SharedBatches:
         finally:
             os.close(self._descriptor)
 
-    @property
-    def place(self) -> NDArray[Any]:
-        """Where the next batch is written: none of the two that may be under way."""
-        return self._places[0]
 
-    def put(self, images: NDArray[Any]) -> None:
-        """Have the next batch be these images, which may have been written to `place`, and go on to another place."""
-        place = self.place[: len(images)]
-        if (images.ctypes.data, images.strides) != (place.ctypes.data, place.strides):
-            place[:] = images
-        self._places.rotate(-1)
+def own_places(shape: tuple[int, ...], pixels: "np.dtype[Any]") -> list[NDArray[Any]]:
+    """Return memory for as many batches that nobody shares."""
+    return [np.empty(shape, pixels) for _ in range(shared_memory.PLACES)]

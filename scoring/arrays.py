@@ -36,9 +36,17 @@ def load_arrays(pixels_sha256s: Sequence[str], size: int) -> Pixels:
     Raise WrongPicture where the store's picture is another or of another size; the store's own errors pass through.
     """
     pictures = np.empty((len(pixels_sha256s), size, size, 3), dtype=np.uint8)
-    for picture, sha in zip(pictures, pixels_sha256s, strict=True):
-        _fill(picture.reshape(-1), sha, size, picture_key, cached=True)
+    read_arrays(pixels_sha256s, pictures)
     return pictures
+
+
+def read_arrays(pixels_sha256s: Sequence[str], out: Pixels) -> None:
+    """Read the pictures to where they are wanted, uint8 [N, size, size, 3], as `load_arrays` does.
+
+    A defense may share this memory and write to it meanwhile: it spoils its own pictures alone.
+    """
+    for picture, sha in zip(out, pixels_sha256s, strict=True):
+        _fill(picture.reshape(-1), sha, picture.shape[0], picture_key, cached=True)
 
 
 def _path(sha: str) -> str:
@@ -59,26 +67,26 @@ def _fill(flat: Pixels, sha: str, size: int, key: Callable[[str], str], *, cache
     """Read a picture to where it is wanted: to copy it there costs as much as to read it."""
     if cached and _read_cached(flat, sha, size):
         return
-    flat[:] = _decoded(sha, size, key)
+    decoded = _decoded(sha, size, key)
     if cached:
-        cache_picture(sha, flat)
+        cache_picture(sha, decoded)  # never what is in shared memory by now
+    flat[:] = decoded
 
 
 def _read_cached(flat: Pixels, sha: str, size: int) -> bool:
     """Fill `flat` from the cache; False where that has nothing, or what it should not have."""
-    checksum = bytearray(_CHECKSUM_BYTES)
+    checksum = bytearray(_CHECKSUM_BYTES + 1)  # filled to the last byte where the file is too long
     try:
         file = os.open(_path(sha), os.O_RDONLY)  # a file object costs a tenth of what reading does
     except OSError:  # not there yet, or no cache at all
         return False
     try:
-        read = os.readv(file, [flat.data, checksum])
-        whole = os.fstat(file).st_size == read == flat.size + _CHECKSUM_BYTES
+        whole = os.readv(file, [flat.data, checksum]) == flat.size + _CHECKSUM_BYTES
     except OSError:
         return False
     finally:
         os.close(file)
-    if whole and checksum != _checksum(flat, sha):
+    if whole and checksum[:_CHECKSUM_BYTES] != _checksum(flat, sha):
         log.warning("cached_picture_damaged", pixels_sha256=sha)
         return False
     return whole

@@ -18,7 +18,7 @@ from common.outages import outages
 from picture_files.store import PictureMissing
 from policy.selectors import policy_in_force
 from scoring import leases, plan, selectors, services
-from scoring.arrays import Pixels, WrongPicture, load_arrays, load_picture
+from scoring.arrays import Pixels, WrongPicture, load_picture, read_arrays
 from scoring.enums import Fault
 from scoring.leases import Heartbeat, LeaseLost, longest
 from scoring.models import Run
@@ -177,11 +177,10 @@ class RunWork:
     def _check(self) -> None:
         self._held[0].heartbeat.check()
 
-    def _load(self, batch: Batch) -> Pixels:
+    def _load(self, batch: Batch, out: Pixels) -> None:
         """Read a batch; the pictures that the store does not have, or has wrongly, are parted from the others."""
-        size = batch.rows[0].width
         try:
-            return load_arrays([item.pixels_sha256 for item in batch.rows], size)
+            read_arrays([item.pixels_sha256 for item in batch.rows], out)
         except (PictureMissing, WrongPicture):
             bad = {item: text for item in batch.rows[: batch.real] if (text := _missing(item))}
             if not bad:  # the padding's, which have a batch of their own

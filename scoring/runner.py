@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -19,9 +18,11 @@ from numpy.typing import NDArray
 
 from defense_kit.conversation import MOST_OUTSTANDING
 from defense_kit.faults import RunnerFault as RunnerFault
-from defense_kit.frames import CONTEST_PIXELS
+from defense_kit.frames import CHANNELS, CONTEST_PIXELS, PIXELS
 from defense_kit.protocol import BatchAnswers as BatchAnswers
 from defense_kit.protocol import Pixels as Pixels
+from defense_kit.shared_batches import own_places
+from defense_kit.shared_memory import PLACES
 from scoring.enums import DefenseAnswer, Fault
 from scoring.inference import free_memory, is_gpu_out_of_memory, is_out_of_memory
 from scoring.models import Defense
@@ -30,11 +31,12 @@ from scoring.reference import Model, reference
 from scoring.rules import PLATFORM_FAULTS
 
 T = TypeVar("T")
-READ_AHEAD = 2  # batches
+Load = Callable[[PlannedBatch[T], Pixels], None]
+"""Reads the pictures of a batch into an array."""
 # For how long the first batch waits for the second. Sent alone, it would leave half of the processors idle until its
 # answer comes.
 SECOND_BATCH_SECONDS = 0.05
-MOST_UNDER_WAY = READ_AHEAD + MOST_OUTSTANDING
+MOST_UNDER_WAY = PLACES + 1  # one has no place yet
 _NICENESS = 10  # of the thread that reads pictures
 
 
@@ -45,6 +47,10 @@ class DefenseRunner(Protocol):
     """
 
     device: str
+
+    @property
+    def places(self) -> Sequence[NDArray[Any]]:
+        """Where the next batches can be written, [N, S, S, 3], the next one in the first: there are PLACES."""
 
     def send(self, images: NDArray[Any]) -> None:
         """Hand over images [N, S, S, 3] of the pixels that it was opened with, N the batch size.
@@ -92,44 +98,46 @@ class BatchFault(RunnerFault):
 def converse(
     session: DefenseRunner,
     batches: Iterable[PlannedBatch[T]],
-    load: Callable[[PlannedBatch[T]], Pixels],
+    load: Load[T],
     check: Callable[[], None],
 ) -> Iterator[tuple[PlannedBatch[T], BatchAnswers, int]]:
     """Ask a session about batches in their order; yield each with its answers and the nanoseconds that it took.
 
-    While the session works on one batch the next is sent, and those after it are read by `load` in a thread. Answers
-    are yielded when the next batch is on its way, so that the session works while the caller keeps them. A fault of the
-    defense comes out as a BatchFault, an error of `load` behind all answers to the batches before; `check` is called
-    before each step and may raise to end it all.
+    While the session works on one batch the next is sent, and those after it are read in a thread: `load` writes a
+    batch to where the session has room for it. Answers are yielded when the next batch is on its way, so that the
+    session works while the caller keeps them. A fault of the defense comes out as a BatchFault, an error of `load`
+    behind all answers to the batches before; `check` is called before each step and may raise to end it all.
     """
-    outstanding: deque[tuple[PlannedBatch[T], int]] = deque()
+    outstanding: deque[tuple[PlannedBatch[T], Pixels, int]] = deque()
     taken: deque[tuple[PlannedBatch[T], BatchAnswers, int]] = deque()
     free_since = 0  # when the session had answered everything before
 
     def send(batch: PlannedBatch[T], images: Pixels) -> None:
         sent = time.perf_counter_ns()  # before: who does not read the socket is not the quicker for it
         # A fault of the batch before may show only now, while this one is being sent.
-        with _naming(*(begun for begun, _ in outstanding), batch):
+        with _naming(*(begun for begun, _, _ in outstanding), batch):
             session.send(images)
-        outstanding.append((batch, sent))
+        outstanding.append((batch, images, sent))
 
     def take() -> None:
         nonlocal free_since
-        batch, sent = outstanding.popleft()
+        batch, images, sent = outstanding.popleft()
         with _naming(batch):
             answers = check_answers(session.receive(), len(batch.rows))
+        ahead.free(images)
         began, free_since = max(sent, free_since), time.perf_counter_ns()
         taken.append((batch, answers, free_since - began))
 
     with ThreadPoolExecutor(1, "pictures", initializer=_lower_priority) as reader:
-        ahead = _ReadAhead(reader, iter(batches), load)
+        ahead = _ReadAhead(reader, iter(batches), load, session.places)
         ahead.wait(SECOND_BATCH_SECONDS)
         while ahead or outstanding or taken:
             check()
             # Reading a picture may take longer than answering it: answers do not wait for that, nor their time.
             if len(outstanding) < MOST_OUTSTANDING and (ahead.is_read() or not (outstanding or taken)):
                 send(*ahead.take())
-                ahead.fill()
+            elif ahead.begin():
+                continue
             elif taken:
                 yield taken.popleft()
             else:
@@ -146,34 +154,47 @@ class _ReadAhead(Generic[T]):
     """The next batches, which a thread reads before they are needed. It is false when there are no more."""
 
     def __init__(
-        self, reader: Executor, batches: Iterator[PlannedBatch[T]], load: Callable[[PlannedBatch[T]], Pixels]
+        self, reader: Executor, batches: Iterator[PlannedBatch[T]], load: Load[T], places: Iterable[Pixels]
     ) -> None:
         self._reader, self._batches, self._load = reader, batches, load
-        self._reading: deque[tuple[PlannedBatch[T], Future[Pixels]]] = deque()
-        self.fill()
+        self._places = deque(places)  # in which no batch lies that is not answered
+        self._reading: deque[tuple[PlannedBatch[T], Pixels, Future[None]]] = deque()
+        self._next = next(self._batches, None)
+        while self.begin():
+            continue
 
     def __bool__(self) -> bool:
         return bool(self._reading)
 
-    def fill(self) -> None:
-        """Begin to read what there is room for."""
-        for batch in islice(self._batches, READ_AHEAD - len(self._reading)):
-            self._reading.append((batch, self._reader.submit(self._load, batch)))
+    def begin(self) -> bool:
+        """Begin to read another batch; False where there is no room for it, or no batch."""
+        if not self._places or self._next is None:
+            return False
+        batch, place = self._next, self._places.popleft()
+        self._reading.append((batch, place, self._reader.submit(self._load, batch, place)))
+        self._next = next(self._batches, None)  # before there is room for it: a run may have to be claimed
+        return True
+
+    def free(self, place: Pixels) -> None:
+        """Note that a batch was answered, so that another can lie in its place."""
+        self._places.append(place)
 
     def wait(self, seconds: float) -> None:
-        """Wait until the first batch is read, and at most `seconds` more for the others."""
-        images = [each for _, each in self._reading]
+        """Wait until the first batch is read, and at most `seconds` more for the second."""
+        images = [each for _, _, each in self._reading][:MOST_OUTSTANDING]
         wait(images[:1])
         wait(images, seconds)
 
     def is_read(self) -> bool:
         """Say whether the pictures of the next batch are there; those that could not be read are not."""
-        return bool(self._reading) and self._reading[0][1].done() and self._reading[0][1].exception() is None
+        read = self._reading[0][2] if self._reading else None
+        return read is not None and read.done() and read.exception() is None
 
     def take(self) -> tuple[PlannedBatch[T], Pixels]:
         """Return the next batch and its pictures; the error of `load` where they could not be read."""
-        batch, images = self._reading.popleft()
-        return batch, images.result()
+        batch, place, read = self._reading.popleft()
+        read.result()
+        return batch, place
 
 
 @contextmanager
@@ -226,12 +247,14 @@ def as_fault(error: Exception) -> RunnerFault:
 class ReferenceSession:
     """A shipped defense, running in this process."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, *, image_size: int, batch_size: int, pixels: str = CONTEST_PIXELS) -> None:
         self._model: Model | None = model
         self.device = model.device
+        self.places = deque(own_places((batch_size, image_size, image_size, CHANNELS), PIXELS[pixels]))
 
     def send(self, images: NDArray[Any]) -> None:
         """Start a batch; any exception of the defense's code becomes a fault."""
+        self.places.rotate(-1)
         self._guarded(lambda model: model.send(images))
 
     def receive(self) -> BatchAnswers:
@@ -248,6 +271,8 @@ class ReferenceSession:
             raise RunnerFault(Fault.CANCELLED, "the session was closed before this batch")
         try:
             return use(self._model)
+        except RunnerFault:
+            raise
         except Exception as error:
             raise as_fault(error) from error
 
@@ -277,6 +302,7 @@ class ReferenceRunner:
         if declared is None or declared.digest != defense.digest:
             raise RunnerFault(Fault.PLATFORM, f"{defense.name} {defense.digest} is not shipped with this worker")
         try:
-            return ReferenceSession(declared.load(device, image_size, batch_size))
+            model = declared.load(device, image_size, batch_size)
+            return ReferenceSession(model, image_size=image_size, batch_size=batch_size)
         except Exception as error:
             raise as_fault(error) from error

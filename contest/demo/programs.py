@@ -126,9 +126,12 @@ class ProgramRunner:
     def __init__(self, program: Program) -> None:
         self._program = program
 
-    def open(self, defense: Defense, *, pixels: str = CONTEST_PIXELS, **_: object) -> ReferenceSession:
+    def open(
+        self, defense: Defense, *, image_size: int, batch_size: int, pixels: str = CONTEST_PIXELS, **_: object
+    ) -> ReferenceSession:
         """Return a session of the program."""
-        return ReferenceSession(InProcessProgram(self._program, 1 if pixels == CONTEST_PIXELS else 255))
+        program = InProcessProgram(self._program, 1 if pixels == CONTEST_PIXELS else 255)
+        return ReferenceSession(program, image_size=image_size, batch_size=batch_size, pixels=pixels)
 
 
 def tar_of(files: Mapping[str, bytes]) -> bytes:

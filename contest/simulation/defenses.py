@@ -4,7 +4,6 @@ Nobody could train twenty defenses for a simulation. These look a picture up by 
 and then answer by how weak they are; a picture they do not know they abstain on.
 """
 
-from collections import deque
 from random import Random
 
 import numpy as np
@@ -15,7 +14,8 @@ from contest.simulation.painting import PaintedPicture, picture_pixels
 from labeling.enums import Label
 from scoring.enums import DefenseAnswer, Fault
 from scoring.models import Defense
-from scoring.runner import BatchAnswers, Pixels, RunnerFault
+from scoring.reference import AtOnce
+from scoring.runner import Pixels, ReferenceSession, RunnerFault
 
 DEVICE = "simulated"
 _STEP = 23
@@ -52,31 +52,22 @@ def _views(images: Pixels) -> NDArray[np.float32]:
     return images[:, _STEP // 2 :: _STEP, _STEP // 2 :: _STEP].reshape(len(images), -1).astype(np.float32)
 
 
-class SimulatedSession:
-    """A simulated defense that is open."""
+class SimulatedDefense(AtOnce):
+    """A simulated defense."""
 
     device = DEVICE
 
     def __init__(self, name: str, skill: DefenseSkill, drawn: DrawnPictures, seed: int) -> None:
+        super().__init__()
         self._name, self._skill, self._drawn, self._seed = name, skill, drawn, seed
-        self._begun: deque[Pixels] = deque()
 
-    def send(self, images: Pixels) -> None:
-        """Take a batch."""
-        self._begun.append(images)
-
-    def receive(self) -> BatchAnswers:
-        """Answer the oldest batch; a slow one is out of time."""
-        images = self._begun.popleft()
+    def predict(self, images: Pixels) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+        """Answer a batch; a slow one is out of time."""
         if self._skill.slow:
             raise RunnerFault(Fault.BATCH_TIMEOUT, "simulated: no answer in time")
         labels, bird = zip(*(self._answer(place) for place in self._drawn.find(images)), strict=True)
         scores = np.array(bird, dtype=np.float32)
-        return BatchAnswers(np.array(labels, dtype=np.int8), np.stack([1 - scores, scores], axis=1))
-
-    def close(self) -> None:
-        """Forget what was not answered."""
-        self._begun.clear()
+        return np.array(labels, dtype=np.int8), np.stack([1 - scores, scores], axis=1)
 
     def _answer(self, place: int | None) -> tuple[int, float]:
         """Return the label and how sure it is of a bird."""
@@ -100,8 +91,9 @@ class SimulatedRunner:
         self.skills: dict[str, DefenseSkill] = {}
         self._drawn = drawn
 
-    def open(self, defense: Defense, *, seed: int, **_: object) -> SimulatedSession:
+    def open(self, defense: Defense, *, image_size: int, batch_size: int, seed: int, **_: object) -> ReferenceSession:
         """Return a session; RunnerFault for a defense that is none of the simulation's."""
         if defense.name not in self.skills:
             raise RunnerFault(Fault.PLATFORM, f"{defense.name} is no simulated defense")
-        return SimulatedSession(defense.name, self.skills[defense.name], self._drawn, seed)
+        model = SimulatedDefense(defense.name, self.skills[defense.name], self._drawn, seed)
+        return ReferenceSession(model, image_size=image_size, batch_size=batch_size)

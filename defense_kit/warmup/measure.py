@@ -3,7 +3,6 @@
 import hashlib
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,15 +11,12 @@ from typing import Protocol
 
 import numpy as np
 
-from defense_kit.harness import DefenseSession
 from defense_kit.protocol import BatchAnswers
-from defense_kit.shared_memory import PLACES
 from defense_kit.warmup import DEFAULT, QUICK, QUICK_STEPS
 from defense_kit.warmup.attacks import Attack, Rows, Scores, as_floats, single_query
 from defense_kit.warmup.changes import distance, start_of, write_png
 from defense_kit.warmup.checkpoints import Begin, Checkpoints
 from defense_kit.warmup.methods import OURS, Method, method_of
-from defense_kit.warmup.moves import SIDE
 from defense_kit.warmup.pictures import LabelledPicture
 from defense_kit.warmup.randomised import is_randomised
 from defense_kit.warmup.report import AttackTiming, Measured, MeasuredPicture
@@ -35,6 +31,10 @@ _NO_PICTURE = np.zeros((0, 0, 3), np.float32)  # in place of one that is not nee
 class FloatSession(Protocol):
     """A defense that was opened for float32 pictures."""
 
+    @property
+    def places(self) -> Sequence[Rows]:
+        """Where the next batches can be written, the next one in the first."""
+
     def send(self, images: Rows) -> None:
         """Begin a whole batch."""
 
@@ -47,18 +47,11 @@ class ScoreSession:
 
     def __init__(self, session: FloatSession) -> None:
         self._session = session
-        self._own = deque[Rows]()  # batches of a defense that shares no memory, used in turn
         self.on_sent: Callable[[], None] = lambda: None
 
     def buffer(self, rows: int) -> Rows:
         """Return where the next batch is written, [rows, 224, 224, 3]."""
-        place = self._session.place if isinstance(self._session, DefenseSession) else None
-        if place is not None:
-            return place[:rows]
-        if not self._own or len(self._own[0]) != rows:
-            self._own = deque(np.empty((rows, SIDE, SIDE, 3), np.float32) for _ in range(PLACES))
-        self._own.rotate()
-        return self._own[0]
+        return self._session.places[0][:rows]
 
     def send(self, rows: Rows) -> None:
         """Begin a whole batch."""

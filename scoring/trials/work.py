@@ -253,14 +253,14 @@ class TrialWork:
             if session is not None:
                 session.close()
 
-    def _load(self, batch: Batch) -> Pixels:
+    def _load(self, batch: Batch, out: Pixels) -> None:
         try:
             pictures = [
                 altered(self._picture(question), variant, question.pixels_sha256) for question, variant in batch.rows
             ]
         except (PictureMissing, WrongPicture) as error:
             raise RunnerFault(Fault.PLATFORM, self._missing(error)) from None
-        return np.stack(pictures)
+        np.stack(pictures, out=out)
 
     def _picture(self, question: TrialPicture) -> Pixels:
         if self._kind is TrialKind.PRIVATE:  # the cache is for everybody on this machine

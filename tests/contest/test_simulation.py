@@ -37,7 +37,7 @@ from contest.simulation import month_report, report
 from contest.simulation.cast import DefenseSkill, TeamRole, draw_cast
 from contest.simulation.clock import VirtualClock
 from contest.simulation.contest import play_contest
-from contest.simulation.defenses import DEVICE, DrawnPictures, SimulatedSession
+from contest.simulation.defenses import DEVICE, DrawnPictures, SimulatedDefense
 from contest.simulation.isolation import STOPPED, SimulationStore, server_do
 from contest.simulation.month import SimulatedMonth, mornings
 from contest.simulation.month import figures as month_figures
@@ -49,11 +49,13 @@ from labeling.enums import Label
 from labeling.models import Assignment, Response, Tasker
 from monitoring.models import TaskerLink
 from picture_files.decoding import read_attack
+from scoring.enums import Fault
 from scoring.models import Defense, Prediction
-from scoring.runner import RunnerFault
+from scoring.runner import ReferenceSession
 from tests import factories
 from tests.contest.pages import lacking
 from tests.processes import wait_for
+from tests.refusals import faulted
 
 TINY = MonthPlan(seed=3, honest=4, careless=1, random=1, copying=0, days=1, pictures_a_day=12, first_gold=5)
 REPORT = Path(settings.BASE_DIR) / "docs" / "monitoring-simulation"
@@ -356,8 +358,8 @@ def test_words_to_the_tasker_move_the_careless_and_hardly_the_honest() -> None:
     assert moved["honest 1"] < 15 < 60 < moved["careless 1"]
 
 
-def test_a_slow_mind_is_out_of_time() -> None:
-    session = SimulatedSession("one", DefenseSkill(0.0, 0.0, slow=True), DrawnPictures(), 1)
+def test_a_slow_defense_is_out_of_time() -> None:
+    slow = SimulatedDefense("one", DefenseSkill(0.0, 0.0, slow=True), DrawnPictures(), 1)
+    session = ReferenceSession(slow, image_size=SIDE, batch_size=1)
     session.send(np.zeros((1, SIDE, SIDE, 3), dtype=np.uint8))
-    with pytest.raises(RunnerFault):
-        session.receive()
+    faulted(Fault.BATCH_TIMEOUT, session.receive)

@@ -56,11 +56,10 @@ def numbered(number: int, rows: int) -> np.ndarray:
 def test_a_defense_answers_the_same_wherever_its_batches_lie(tmp_path: Path, share: bool) -> None:
     found = []
     with opened(tmp_path, can_share=share) as session:
-        assert (session.place is not None) == share
         for number in range(9):
             images = numbered(number, 1 + number % ROWS)
             if number % 2:
-                place = np.empty(SHAPE, np.uint8) if session.place is None else session.place
+                place = session.places[0]
                 place[: len(images)] = images
                 images = place[: len(images)]
             session.send(images)
@@ -185,9 +184,9 @@ def test_a_batch_that_is_written_ahead_is_none_of_those_under_way() -> None:
         sharing(conversation)
         places = []
         for number in (1, 2):
-            places.append(conversation.place)
+            places.append(conversation.places[0])
             conversation.send(number, places[-1])
-        places.append(conversation.place)
+        places.append(conversation.places[0])
         assert not any(np.shares_memory(*pair) for pair in itertools.combinations(places, 2))
 
 

@@ -139,6 +139,7 @@ class SeeingSession:
 
     def __init__(self, session: ReferenceSession, change: Any, fails_late: Any) -> None:
         self.session, self.change, self.fails_late, self.device = session, change, fails_late, session.device
+        self.places = session.places
         self.begun: list[NDArray[np.uint8]] = []
 
     def send(self, images: NDArray[np.uint8]) -> None:

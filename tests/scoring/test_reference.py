@@ -260,7 +260,7 @@ def test_a_cards_memory_is_free_again_after_a_defense_that_filled_it(cuda: Any) 
         def receive(self) -> Any:
             raise AssertionError("never got here")
 
-    session, free = ReferenceSession(Hog()), cuda.cuda.mem_get_info()[0]
+    session, free = ReferenceSession(Hog(), image_size=75, batch_size=8), cuda.cuda.mem_get_info()[0]
     with pytest.raises(RunnerFault) as caught:
         session.send(PICTURES)
     assert caught.value.fault == Fault.GPU_OUT_OF_MEMORY
@@ -368,7 +368,7 @@ def test_a_model_that_raises_is_a_fault_of_the_defense() -> None:
 
         receive = send
 
-    session = ReferenceSession(Broken())
+    session = ReferenceSession(Broken(), image_size=75, batch_size=8)
     for asked in (session.receive, lambda: session.send(PICTURES)):
         assert faulted(Fault.CRASHED, asked).text == "ZeroDivisionError: by itself"
 

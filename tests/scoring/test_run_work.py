@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from datetime import datetime, timedelta
+from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,12 @@ from django.db import OperationalError
 from labeling.models import Image
 from policy.numbers import Policy
 from scoring import leases, run_work, runner, services
-from scoring.arrays import load_arrays, load_picture
+from scoring.arrays import Pixels, load_picture, read_arrays
 from scoring.enums import Fault, RunState
 from scoring.models import Defense, Prediction, Run, Trial
-from scoring.runner import BatchAnswers, ReferenceRunner, RunnerFault
+from scoring.plan import PlannedBatch, picture_batches
+from scoring.reference import AtOnce
+from scoring.runner import BatchAnswers, ReferenceRunner, ReferenceSession, RunnerFault, converse
 from tests import factories
 from tests.scoring import cast
 
@@ -74,7 +77,7 @@ class WatchedSession(cast.SeeingSession):
         return super().receive()
 
 
-class AtOnce(Executor):
+class InThisThread(Executor):
     """Reads pictures when they are asked for, so that a test does not depend on how quick a thread is."""
 
     def submit(self, do: Any, *values: Any, **named: Any) -> Any:
@@ -105,7 +108,7 @@ def answered_once() -> int:
 
 def test_the_next_run_is_begun_before_the_one_before_is_kept(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
     runs_of(16, now, monkeypatch)
-    monkeypatch.setattr(runner, "ThreadPoolExecutor", lambda *_, **__: AtOnce())
+    monkeypatch.setattr(runner, "ThreadPoolExecutor", lambda *_, **__: InThisThread())
     seen: list[str] = []
     watching = watched(lambda _: seen.append(states()))
     with cast.scorer_at(now, find_runner=lambda _: watching) as scorer:
@@ -128,9 +131,9 @@ def test_how_many_batches_are_under_way_when_an_answer_is_waited_for(
     """The first answer, and the second. It takes a tenth of a second to answer a batch."""
     runs_of(16, now, monkeypatch)
 
-    def read(*asked: Any) -> Any:
+    def read(*asked: Any) -> None:
         time.sleep(reading)
-        return load_arrays(*asked)
+        read_arrays(*asked)
 
     seen: list[int] = []
 
@@ -138,10 +141,43 @@ def test_how_many_batches_are_under_way_when_an_answer_is_waited_for(
         seen.append(len(begun))
         time.sleep(0.1)
 
-    monkeypatch.setattr("scoring.run_work.load_arrays", read)
+    monkeypatch.setattr("scoring.run_work.read_arrays", read)
     with cast.scorer_at(now, find_runner=lambda _: watched(receiving=receiving)) as scorer:
         scorer.work()
     assert seen[:2] == under_way, why
+
+
+class Slow(AtOnce):
+    """A defense that takes its time, and answers with the first value of each picture as its score."""
+
+    device = "cpu"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lay_at: list[int] = []
+
+    def predict(self, images: Pixels) -> Any:
+        self.lay_at.append(images.ctypes.data)
+        time.sleep(0.005)
+        first = images[:, 0, 0, 0].astype(np.float32)
+        return np.zeros(len(images), np.int8), np.stack([first, first], axis=1)
+
+
+def test_a_batch_lies_where_the_session_has_room_until_it_is_answered() -> None:
+    """Reading is quicker than answering, and never overtakes it."""
+    model = Slow()
+    session = ReferenceSession(model, image_size=20, batch_size=2)
+    places = [place.ctypes.data for place in session.places]
+
+    def read(batch: PlannedBatch[int], out: Pixels) -> None:
+        for picture, number in zip(out, batch.rows, strict=True):
+            picture[:] = number
+
+    for turn in range(2):  # the second one goes on where the first has ended
+        found = list(converse(session, picture_batches(range(33), batch_size=2), read, lambda: None))
+        scores = [answers.scores[:, 0].tolist() for _, answers, _ in found]
+        assert scores == [list(batch.rows) for batch, _, _ in found], turn
+    assert model.lay_at == list(islice(cycle(places), 2 * 17))
 
 
 def test_pictures_are_read_with_a_lower_priority_than_a_network_has(
@@ -150,11 +186,11 @@ def test_pictures_are_read_with_a_lower_priority_than_a_network_has(
     runs_of(16, now, monkeypatch)
     reading, working = set[int](), set[int]()
 
-    def read(*asked: Any) -> Any:
+    def read(*asked: Any) -> None:
         reading.add(os.nice(0))
-        return load_arrays(*asked)
+        read_arrays(*asked)
 
-    monkeypatch.setattr("scoring.run_work.load_arrays", read)
+    monkeypatch.setattr("scoring.run_work.read_arrays", read)
     with cast.scorer_at(now, find_runner=lambda _: watched(lambda _: working.add(os.nice(0)))) as scorer:
         scorer.work()
     assert working == {os.nice(0)}
@@ -224,7 +260,7 @@ def test_a_lost_lease_costs_the_next_run_nothing(now: datetime, monkeypatch: pyt
     assert cast.work_all(now) == 3
     assert (states(), answered_once()) == ("rff", 2)
     found = Run.objects.filter(fresh=False).order_by("id").values_list("attempt", "tries", "fault")
-    assert list(found) == [(7, 0, ""), (2, 0, ""), (1, 0, "")], "the second was given back, which is no fault"
+    assert list(found) == [(7, 0, ""), (2, 0, ""), (2, 0, "")], "the others were given back, which is no fault"
 
 
 def test_taken_over_while_it_is_kept_it_is_lost_alone(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:

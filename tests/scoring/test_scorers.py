@@ -221,6 +221,20 @@ def test_a_cache_file_that_is_not_the_picture_is_made_again(
     assert is_loaded(*picture) and file.read_bytes() == whole, why
 
 
+def test_what_a_defense_writes_to_shared_memory_is_never_cached(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn, sha = stored()
+    shared, cache = np.empty((1, 20, 20, 3), np.uint8), arrays.cache_picture
+
+    def meanwhile(*values: Any) -> None:
+        shared[:] = 0
+        cache(*values)
+
+    monkeypatch.setattr(arrays, "cache_picture", meanwhile)
+    arrays.read_arrays([sha], shared)
+    monkeypatch.undo()
+    assert is_loaded(drawn, sha)
+
+
 def test_a_cache_file_under_the_name_of_another_picture_is_made_again(settings: Any) -> None:
     drawn = pictures(2)
     one, other = (cast.stored(each).pixels_sha256 for each in drawn)

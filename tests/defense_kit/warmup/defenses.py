@@ -15,9 +15,10 @@ Classify = Callable[[Rows], Scores]
 
 
 class InProcess:
-    """Answers batches in order, and counts them."""
+    """Answers batches of at most 64 rows in order, when they are sent, and counts them."""
 
     def __init__(self, classify: Classify) -> None:
+        self.places = (np.empty((64, SIDE, SIDE, 3), np.float32),)
         self._classify, self._answers = classify, deque[Scores]()
         self.batches = 0
 

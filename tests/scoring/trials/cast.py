@@ -2,6 +2,7 @@
 
 import random
 import sys
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -15,6 +16,7 @@ from defense_kit.conversation import ConversationDeadlines
 from defense_kit.harness import DefenseSession, open_defense
 from defense_kit.limits import DefenseLimits
 from defense_kit.process import start_process
+from defense_kit.shared_batches import own_places
 from labeling.enums import Label
 from labeling.models import Image
 from labeling.selectors import forget_versions
@@ -112,10 +114,12 @@ class Scripted:
 
     device = "cpu, test"
 
-    def __init__(self, answer: Callable[[Any], Any]) -> None:
+    def __init__(self, answer: Callable[[Any], Any], *, image_size: int, batch_size: int) -> None:
         self._answer, self._begun, self.closed = answer, list[Any](), False
+        self.places = deque(own_places((batch_size, image_size, image_size, 3), np.dtype(np.uint8)))
 
     def send(self, images: Any) -> None:
+        self.places.rotate(-1)
         self._begun.append(images)
 
     def receive(self) -> Any:
@@ -143,7 +147,8 @@ class Opening:
         if isinstance(self._answer, Exception):
             raise self._answer
         self.opened.append({name: values[name] for name in ("device", "image_size", "batch_size", "seed")})
-        self.sessions.append(Scripted(self._answer))
+        sizes = {name: values[name] for name in ("image_size", "batch_size")}
+        self.sessions.append(Scripted(self._answer, **sizes))
         return self.sessions[-1]
 
 
