@@ -269,7 +269,7 @@ class Conversation:
 
     def _allow(self, seconds: float, late: Fault, text: str) -> None:
         self._deadline = time.monotonic() + seconds
-        self._late = RunnerFault(late, text)
+        self._late = late, text
 
     def _start_clock(self) -> None:
         """Give the oldest batch that is not answered its time."""
@@ -306,10 +306,10 @@ class Conversation:
             if reason:
                 raise RunnerFault(*reason)
             if time.monotonic() >= self._deadline:
-                raise self._late
+                raise RunnerFault(*self._late)
         # What arrived while we were busy elsewhere is not late: the peer's answer waited for us.
         if time.monotonic() >= self._deadline and not happened & select.POLLIN:
-            raise self._late
+            raise RunnerFault(*self._late)
         return happened
 
     def _read_some(self) -> Frame | None:

@@ -1,7 +1,7 @@
 """The contest's end of the memory in which a defense finds its batches: nobody copies them through the socket.
 
 The memory never shrinks nor grows: the contest would be killed for touching what a defense cut off. What a defense
-writes to it changes pictures of its own, which nobody reads again.
+writes to it changes pictures of its own alone.
 """
 
 import fcntl
@@ -42,6 +42,8 @@ class SharedBatches:
             os.close(self._descriptor)
 
 
-def own_places(shape: tuple[int, ...], pixels: "np.dtype[Any]") -> list[NDArray[Any]]:
-    """Return memory for as many batches that nobody shares."""
-    return [np.empty(shape, pixels) for _ in range(shared_memory.PLACES)]
+def own_places(
+    shape: tuple[int, ...], pixels: "np.dtype[Any]", count: int = shared_memory.PLACES
+) -> list[NDArray[Any]]:
+    """Return arrays in memory that nobody shares."""
+    return [np.empty(shape, pixels) for _ in range(count)]

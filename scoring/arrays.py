@@ -31,19 +31,17 @@ class WrongPicture(Exception):
 
 
 def load_arrays(pixels_sha256s: Sequence[str], size: int) -> Pixels:
-    """Return the pictures as uint8 [N, size, size, 3], in the given order.
-
-    Raise WrongPicture where the store's picture is another or of another size; the store's own errors pass through.
-    """
+    """Return the pictures as uint8 [N, size, size, 3], in the given order; errors as of `read_arrays`."""
     pictures = np.empty((len(pixels_sha256s), size, size, 3), dtype=np.uint8)
     read_arrays(pixels_sha256s, pictures)
     return pictures
 
 
 def read_arrays(pixels_sha256s: Sequence[str], out: Pixels) -> None:
-    """Read the pictures to where they are wanted, uint8 [N, size, size, 3], as `load_arrays` does.
+    """Read the pictures to where they are wanted, uint8 [N, size, size, 3].
 
-    A defense may share this memory and write to it meanwhile: it spoils its own pictures alone.
+    Raise WrongPicture where the store's picture is another or of another size; the store's own errors pass through.
+    A defense may share this memory and write to it meanwhile: that spoils its own pictures alone.
     """
     for picture, sha in zip(out, pixels_sha256s, strict=True):
         _fill(picture.reshape(-1), sha, picture.shape[0], picture_key, cached=True)
@@ -54,7 +52,7 @@ def _path(sha: str) -> str:
 
 
 def load_picture(sha: str, size: int, key: Callable[[str], str] = picture_key, *, cached: bool = True) -> Pixels:
-    """Return one picture as uint8 [size, size, 3]; errors as of `load_arrays`. `key` names its place in the store.
+    """Return one picture as uint8 [size, size, 3]; errors as of `read_arrays`. `key` names its place in the store.
 
     What is not to be `cached` leaves no trace in the shared cache.
     """
@@ -65,16 +63,19 @@ def load_picture(sha: str, size: int, key: Callable[[str], str] = picture_key, *
 
 def _fill(flat: Pixels, sha: str, size: int, key: Callable[[str], str], *, cached: bool) -> None:
     """Read a picture to where it is wanted: to copy it there costs as much as to read it."""
-    if cached and _read_cached(flat, sha, size):
+    if cached and _read_cached(flat, sha):
         return
-    decoded = _decoded(sha, size, key)
-    if cached:
-        cache_picture(sha, decoded)  # never what is in shared memory by now
-    flat[:] = decoded
+    # From here on in memory of our own: what a defense wrote to shared memory must not look like a damaged file.
+    own = np.empty_like(flat)
+    if not (cached and _read_cached(own, sha, warn=True)):
+        own = _decoded(sha, size, key)
+        if cached:
+            cache_picture(sha, own)
+    flat[:] = own
 
 
-def _read_cached(flat: Pixels, sha: str, size: int) -> bool:
-    """Fill `flat` from the cache; False where that has nothing, or what it should not have."""
+def _read_cached(flat: Pixels, sha: str, *, warn: bool = False) -> bool:
+    """Fill `flat` from the cache; False where that has nothing, or what it should not have, which may be warned of."""
     checksum = bytearray(_CHECKSUM_BYTES + 1)  # filled to the last byte where the file is too long
     try:
         file = os.open(_path(sha), os.O_RDONLY)  # a file object costs a tenth of what reading does
@@ -87,7 +88,8 @@ def _read_cached(flat: Pixels, sha: str, size: int) -> bool:
     finally:
         os.close(file)
     if whole and checksum[:_CHECKSUM_BYTES] != _checksum(flat, sha):
-        log.warning("cached_picture_damaged", pixels_sha256=sha)
+        if warn:
+            log.warning("cached_picture_damaged", pixels_sha256=sha)
         return False
     return whole
 

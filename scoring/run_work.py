@@ -24,7 +24,7 @@ from scoring.leases import Heartbeat, LeaseLost, longest
 from scoring.models import Run
 from scoring.persistence import DATABASE_AWAY, retry_until_kept
 from scoring.rules import DEFENSE_FAULTS
-from scoring.runner import MOST_UNDER_WAY, BatchAnswers, BatchFault, RunnerFault, converse
+from scoring.runner import MOST_UNANSWERED, BatchAnswers, BatchFault, RunnerFault, converse
 from scoring.selectors import PlannedPicture
 from scoring.services import DefensePrediction
 from scoring.trials.selectors import trial_waits_longest
@@ -61,7 +61,7 @@ class HeldRun:
         self.size = self.items[0].width
         self.batches = list(plan.picture_batches(self.items, batch_size=run.batch_size))
         self.answers: list[DefensePrediction] = []
-        now, most = self._clock(), len(self.batches) + MOST_UNDER_WAY  # those of the run before have their time too
+        now, most = self._clock(), len(self.batches) + MOST_UNANSWERED  # those of the run before have their time too
         until = now + longest(policy_in_force(now).policy, batch_size=run.batch_size, batches=most)
         self.heartbeat = Heartbeat(run, scorer, until=until)
         self.heartbeat.__enter__()
@@ -246,7 +246,12 @@ class RunWork:
             leases.give_back(held.run)
 
     def _let_go(self) -> None:
-        """Where an error ends it all: the first run's lease runs out, which counts as a try; the others go back."""
+        """Where an error ends it all: the first run's lease runs out, which counts as a try; the others go back.
+
+        Batches may be under way then, whose answers must not come to the next run.
+        """
+        if self._held:
+            self._warm.drop()
         for held in self._held:
             held.close()
         for held in list(self._held)[1:]:

@@ -22,7 +22,6 @@ from defense_kit.frames import CHANNELS, CONTEST_PIXELS, PIXELS
 from defense_kit.protocol import BatchAnswers as BatchAnswers
 from defense_kit.protocol import Pixels as Pixels
 from defense_kit.shared_batches import own_places
-from defense_kit.shared_memory import PLACES
 from scoring.enums import DefenseAnswer, Fault
 from scoring.inference import free_memory, is_gpu_out_of_memory, is_out_of_memory
 from scoring.models import Defense
@@ -36,7 +35,9 @@ Load = Callable[[PlannedBatch[T], Pixels], None]
 # For how long the first batch waits for the second. Sent alone, it would leave half of the processors idle until its
 # answer comes.
 SECOND_BATCH_SECONDS = 0.05
-MOST_UNDER_WAY = PLACES + 1  # one has no place yet
+# Batches that are sent or read at a time. Where a network works in this process, the thread that reads them gets so
+# little time that one batch ahead of those sent is not enough.
+MOST_UNANSWERED = 4
 _NICENESS = 10  # of the thread that reads pictures
 
 
@@ -50,7 +51,10 @@ class DefenseRunner(Protocol):
 
     @property
     def places(self) -> Sequence[NDArray[Any]]:
-        """Where the next batches can be written, [N, S, S, 3], the next one in the first: there are PLACES."""
+        """Arrays [N, S, S, 3] in which the next batches can be written; the next batch goes into the first.
+
+        There are 3 to MOST_UNANSWERED.
+        """
 
     def send(self, images: NDArray[Any]) -> None:
         """Hand over images [N, S, S, 3] of the pixels that it was opened with, N the batch size.
@@ -107,6 +111,8 @@ def converse(
     batch to where the session has room for it. Answers are yielded when the next batch is on its way, so that the
     session works while the caller keeps them. A fault of the defense comes out as a BatchFault, an error of `load`
     behind all answers to the batches before; `check` is called before each step and may raise to end it all.
+
+    When it begins, every batch that the session was sent has been answered.
     """
     outstanding: deque[tuple[PlannedBatch[T], Pixels, int]] = deque()
     taken: deque[tuple[PlannedBatch[T], BatchAnswers, int]] = deque()
@@ -116,6 +122,8 @@ def converse(
         sent = time.perf_counter_ns()  # before: who does not read the socket is not the quicker for it
         # A fault of the batch before may show only now, while this one is being sent.
         with _naming(*(begun for begun, _, _ in outstanding), batch):
+            if session.places[0] is not images:  # or it would be written over pictures that are being answered
+                raise RuntimeError("a batch does not lie where the session has room for it")
             session.send(images)
         outstanding.append((batch, images, sent))
 
@@ -124,24 +132,27 @@ def converse(
         batch, images, sent = outstanding.popleft()
         with _naming(batch):
             answers = check_answers(session.receive(), len(batch.rows))
-        ahead.free(images)
         began, free_since = max(sent, free_since), time.perf_counter_ns()
+        ahead.free(images)
         taken.append((batch, answers, free_since - began))
 
     with ThreadPoolExecutor(1, "pictures", initializer=_lower_priority) as reader:
         ahead = _ReadAhead(reader, iter(batches), load, session.places)
-        ahead.wait(SECOND_BATCH_SECONDS)
-        while ahead or outstanding or taken:
-            check()
-            # Reading a picture may take longer than answering it: answers do not wait for that, nor their time.
-            if len(outstanding) < MOST_OUTSTANDING and (ahead.is_read() or not (outstanding or taken)):
-                send(*ahead.take())
-            elif ahead.begin():
-                continue
-            elif taken:
-                yield taken.popleft()
-            else:
-                take()
+        try:
+            ahead.wait(SECOND_BATCH_SECONDS)
+            while ahead or outstanding or taken:
+                check()
+                # Reading a picture may take longer than answering it: answers do not wait for that, nor their time.
+                if len(outstanding) < MOST_OUTSTANDING and (ahead.is_read() or not (outstanding or taken)):
+                    send(*ahead.take())
+                elif ahead.begin():
+                    continue
+                elif taken:
+                    yield taken.popleft()
+                else:
+                    take()
+        finally:
+            reader.shutdown(cancel_futures=True)
 
 
 def _lower_priority() -> None:
@@ -151,28 +162,28 @@ def _lower_priority() -> None:
 
 
 class _ReadAhead(Generic[T]):
-    """The next batches, which a thread reads before they are needed. It is false when there are no more."""
+    """The next batches, which a thread reads before they are needed; false when there are no more."""
 
     def __init__(
         self, reader: Executor, batches: Iterator[PlannedBatch[T]], load: Load[T], places: Iterable[Pixels]
     ) -> None:
         self._reader, self._batches, self._load = reader, batches, load
-        self._places = deque(places)  # in which no batch lies that is not answered
+        self._places = deque(places)  # those that no batch lies in
         self._reading: deque[tuple[PlannedBatch[T], Pixels, Future[None]]] = deque()
         self._next = next(self._batches, None)
         while self.begin():
             continue
 
     def __bool__(self) -> bool:
-        return bool(self._reading)
+        return bool(self._reading) or self._next is not None
 
     def begin(self) -> bool:
-        """Begin to read another batch; False where there is no room for it, or no batch."""
-        if not self._places or self._next is None:
+        """Begin to read another batch; False where there is no room for it, no batch, or one that cannot be read."""
+        if not self._places or self._next is None or any(_has_failed(read) for _, _, read in self._reading):
             return False
         batch, place = self._next, self._places.popleft()
         self._reading.append((batch, place, self._reader.submit(self._load, batch, place)))
-        self._next = next(self._batches, None)  # before there is room for it: a run may have to be claimed
+        self._next = next(self._batches, None)  # early: it may have to be claimed with its run
         return True
 
     def free(self, place: Pixels) -> None:
@@ -188,13 +199,20 @@ class _ReadAhead(Generic[T]):
     def is_read(self) -> bool:
         """Say whether the pictures of the next batch are there; those that could not be read are not."""
         read = self._reading[0][2] if self._reading else None
-        return read is not None and read.done() and read.exception() is None
+        return read is not None and read.done() and not _has_failed(read)
 
     def take(self) -> tuple[PlannedBatch[T], Pixels]:
         """Return the next batch and its pictures; the error of `load` where they could not be read."""
         batch, place, read = self._reading.popleft()
-        read.result()
+        try:
+            read.result()
+        finally:
+            del read  # else its error holds this frame, and the place with it
         return batch, place
+
+
+def _has_failed(read: "Future[None]") -> bool:
+    return read.done() and read.exception() is not None
 
 
 @contextmanager
@@ -245,12 +263,13 @@ def as_fault(error: Exception) -> RunnerFault:
 
 
 class ReferenceSession:
-    """A shipped defense, running in this process."""
+    """A defense that runs in this process."""
 
     def __init__(self, model: Model, *, image_size: int, batch_size: int, pixels: str = CONTEST_PIXELS) -> None:
         self._model: Model | None = model
         self.device = model.device
-        self.places = deque(own_places((batch_size, image_size, image_size, CHANNELS), PIXELS[pixels]))
+        shape = (batch_size, image_size, image_size, CHANNELS)
+        self.places = deque(own_places(shape, PIXELS[pixels], MOST_UNANSWERED))
 
     def send(self, images: NDArray[Any]) -> None:
         """Start a batch; any exception of the defense's code becomes a fault."""

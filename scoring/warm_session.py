@@ -67,17 +67,18 @@ class WarmSession:
 
         Nothing else is opened before it is gone.
         """
+        self._loaded, self._runs = None, 0  # what could not be closed is for no run any longer
         if self._session is not None:
             self._session.close()
-        self._session = self._loaded = None
-        self._runs = 0
+        self._session = None
 
     def drop(self) -> None:
         """End the open session; what does not go away is tried again before the next is opened."""
+        loaded = self._loaded
         try:
             self.close()
         except RunnerFault as fault:
-            log.error("session_not_closed", loaded=self._loaded, text=fault.text)
+            log.error("session_not_closed", loaded=loaded, text=fault.text)
 
 
 def _wanted(run: Run, image_size: int) -> _Wanted:

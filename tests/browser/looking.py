@@ -243,13 +243,13 @@ def press(page: Page, *keys: str) -> None:
         page.keyboard.press(key)
 
 
-def faults(page: Page, scheme: str = "light") -> list[str]:
+def faults(page: Page, *schemes: str) -> list[str]:
     """What is wrong with a page whose every part is unfolded: what axe finds, and what reaches beyond the screen.
 
     On a desk the page has to fit a phone's width as well, and its own one at 200 %.
     """
     page.locator("main details").evaluate_all("(all) => all.forEach((each) => { each.open = true; })")
-    found = violations(page, scheme) + too_wide(page)
+    found = violations(page, *schemes) + too_wide(page)
     if page.viewport_size == DESK:
         for what, size in (("on a phone", PHONE), ("at 200 %", HALF)):
             page.set_viewport_size(size)  # type: ignore[arg-type]
@@ -258,10 +258,14 @@ def faults(page: Page, scheme: str = "light") -> list[str]:
     return found
 
 
-def violations(page: Page, scheme: str = "light") -> list[str]:
+def violations(page: Page, *schemes: str) -> list[str]:
     """What axe finds in light, and of colours in dark, in one line each."""
     # It comes from outside the page, which the policy forbids to anybody else.
     page.evaluate("0" if page.evaluate("'axe' in window") else _axe())
+    return [fault for scheme in schemes for fault in _violations(page, scheme)]
+
+
+def _violations(page: Page, scheme: str) -> list[str]:
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page.evaluate(_AT_REST)
     found = page.evaluate(_AXE, {} if scheme == "light" else {"runOnly": _OF_COLOUR})

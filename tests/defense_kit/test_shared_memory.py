@@ -21,6 +21,8 @@ from defense_kit.conversation import Conversation, ConversationDeadlines
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.harness import DefenseSession, open_defense
 from defense_kit.shared_batches import SharedBatches
+from scoring.plan import PlannedBatch, picture_batches
+from scoring.runner import Pixels, converse
 from tests.defense_kit.programs import DEADLINES, ROWS, SIZE, launch_of, write
 from tests.defense_kit.test_conversation import HELLO, IMAGES, Peer, talking_to
 from tests.refusals import faulted
@@ -271,7 +273,23 @@ def answered(folder: Path) -> None:
         session.receive()
 
 
-@pytest.mark.parametrize("end", [answered, late])
+def ended_in_between(folder: Path, program: str = PROGRAM, **options: Any) -> None:
+    """A conversation whose second batch cannot be read."""
+
+    def read(batch: PlannedBatch[int], out: Pixels) -> None:
+        if batch.number:
+            raise RunnerFault(Fault.PLATFORM, "no such picture")
+
+    with opened(folder, program, **options) as session:
+        list(converse(session, picture_batches(range(2 * ROWS), batch_size=ROWS), read, lambda: None))
+
+
+def ended_late(folder: Path) -> None:
+    slow = "import time\nfrom defense_kit import serve\nserve(lambda images: time.sleep(60))"
+    ended_in_between(folder, slow, deadlines=ConversationDeadlines(start=20, hello=10, batch=0.2))
+
+
+@pytest.mark.parametrize("end", [answered, late, ended_in_between, ended_late])
 def test_nothing_stays_open(end: Callable[[Path], None], tmp_path: Path) -> None:
     gc.collect()
     before = sorted(os.listdir("/proc/self/fd"))

@@ -3,10 +3,13 @@
 import os
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import cycle, islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +26,8 @@ from scoring.plan import PlannedBatch, picture_batches
 from scoring.reference import AtOnce
 from scoring.runner import BatchAnswers, ReferenceRunner, ReferenceSession, RunnerFault, converse
 from tests import factories
+from tests.defense_kit.programs import ROWS, SIZE
+from tests.defense_kit.test_shared_memory import opened
 from tests.scoring import cast
 
 pytestmark = pytest.mark.django_db
@@ -113,7 +118,7 @@ def test_the_next_run_is_begun_before_the_one_before_is_kept(now: datetime, monk
     watching = watched(lambda _: seen.append(states()))
     with cast.scorer_at(now, find_runner=lambda _: watching) as scorer:
         assert scorer.work() == 3
-    assert seen == ["rqq"] * 3 + ["rrq"] * 3 + ["frq"] + ["frr"] * 3 + ["ffr"] * 2, "three batches early, two late"
+    assert seen == ["rrq"] * 6 + ["frr"] * 4 + ["ffr"] * 2, "four batches early, two late"
     assert (states(), answered_once(), watching.opened) == ("fff", 48, 1)
     assert set(Run.objects.filter(fresh=False).values_list("attempt", "lease_until")) == {(1, None)}
 
@@ -152,32 +157,64 @@ class Slow(AtOnce):
 
     device = "cpu"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.lay_at: list[int] = []
-
     def predict(self, images: Pixels) -> Any:
-        self.lay_at.append(images.ctypes.data)
         time.sleep(0.005)
         first = images[:, 0, 0, 0].astype(np.float32)
         return np.zeros(len(images), np.int8), np.stack([first, first], axis=1)
 
 
-def test_a_batch_lies_where_the_session_has_room_until_it_is_answered() -> None:
-    """Reading is quicker than answering, and never overtakes it."""
-    model = Slow()
-    session = ReferenceSession(model, image_size=20, batch_size=2)
-    places = [place.ctypes.data for place in session.places]
+@contextmanager
+def slow_session(_: Path) -> Iterator[ReferenceSession]:
+    yield ReferenceSession(Slow(), image_size=SIZE, batch_size=ROWS)
 
-    def read(batch: PlannedBatch[int], out: Pixels) -> None:
-        for picture, number in zip(out, batch.rows, strict=True):
-            picture[:] = number
 
-    for turn in range(2):  # the second one goes on where the first has ended
-        found = list(converse(session, picture_batches(range(33), batch_size=2), read, lambda: None))
-        scores = [answers.scores[:, 0].tolist() for _, answers, _ in found]
-        assert scores == [list(batch.rows) for batch, _, _ in found], turn
-    assert model.lay_at == list(islice(cycle(places), 2 * 17))
+SESSIONS = [
+    pytest.param(slow_session, id="in this process"),
+    pytest.param(opened, id="in shared memory"),
+    pytest.param(partial(opened, can_share=False), id="through the socket"),
+]
+
+
+def read_numbers(batch: PlannedBatch[int], out: Pixels) -> None:
+    for picture, number in zip(out, batch.rows, strict=True):
+        picture[:] = number
+
+
+@pytest.mark.parametrize("session", SESSIONS)
+def test_reading_is_quicker_than_answering_and_never_overtakes_it(session: Any, tmp_path: Path) -> None:
+    with session(tmp_path) as running:
+        lay_in, send = list[Any](), running.send
+        running.send = lambda images: (lay_in.append(images), send(images))
+        places = list(running.places)
+        for turn in range(2):  # the second one goes on where the first has ended
+            batches = picture_batches(range(16 * ROWS + 1), batch_size=ROWS)
+            found = list(converse(running, batches, read_numbers, lambda: None))
+            scores = [answers.scores[:, 0].tolist() for _, answers, _ in found]
+            assert scores == [list(batch.rows) for batch, _, _ in found] and len(found) == 17, turn
+    assert list(map(id, lay_in)) == list(map(id, islice(cycle(places), 2 * 17)))
+
+
+def test_after_a_picture_that_cannot_be_read_nothing_is_read(tmp_path: Path) -> None:
+    read = list[int]()
+
+    def load(batch: PlannedBatch[int], out: Pixels) -> None:
+        read.append(batch.number)
+        if batch.number == 5:
+            raise ValueError("no such picture")
+        read_numbers(batch, out)
+
+    found = list[int]()
+    with slow_session(tmp_path) as session, pytest.raises(ValueError, match="no such picture"):
+        for batch, _, _ in converse(session, picture_batches(range(99), batch_size=ROWS), load, lambda: None):
+            found.append(batch.number)
+    assert found == [0, 1, 2, 3, 4], "all before it are answered"
+    assert read == list(range(max(read) + 1)) and max(read) <= 7
+
+
+def test_a_batch_that_does_not_lie_where_the_session_looks_is_not_sent(tmp_path: Path) -> None:
+    with slow_session(tmp_path) as session, pytest.raises(RuntimeError, match="does not lie"):
+        for _ in converse(session, picture_batches(range(99), batch_size=ROWS), read_numbers, lambda: None):
+            session.places.rotate()
 
 
 def test_pictures_are_read_with_a_lower_priority_than_a_network_has(
@@ -287,6 +324,52 @@ def test_an_error_around_it_gives_back_what_was_not_answered(
     leases.reclaim(Run, now=now + timedelta(seconds=61))
     cast.work_all(now)
     assert answered_once() == 3
+
+
+def test_what_was_under_way_when_keeping_failed_is_no_answer_to_the_next_run(
+    now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs_of(16, now, monkeypatch)
+    runner = watched()
+    with cast.scorer_at(now, find_runner=lambda _: runner) as scorer:
+        with monkeypatch.context() as patch, pytest.raises(ValueError, match="a bug"):
+            patch.setattr(services, "run_finish", lambda *_, **__: cast.raising(ValueError("a bug"))(NO_ANSWERS))
+            scorer.work()
+        leases.reclaim(Run, now=now + timedelta(seconds=61))
+        scorer.work()
+    assert (states(), answered_once(), runner.opened) == ("fff", 48, 2)
+
+
+class Stuck(Watched):
+    """A runner whose sessions do not go away the first time, as when the engine of containers is away."""
+
+    closes = 0
+
+    def open(self, defense: Defense, **values: Any) -> Any:
+        session = super().open(defense, **values)
+        close = session.close
+
+        def closing() -> None:
+            self.closes += 1
+            if self.closes == 1:
+                raise RunnerFault(Fault.PLATFORM, "the engine is away")
+            close()
+
+        session.close = closing
+        return session
+
+
+def test_a_session_that_does_not_go_away_is_used_by_no_other_run(
+    now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs_of(4, now, monkeypatch)
+    faults = [RunnerFault(Fault.PLATFORM, "the engine is away")]
+    runner = Stuck(nothing, lambda _: cast.raising(faults.pop())(NO_ANSWERS) if faults else None)
+    with cast.scorer_at(now, find_runner=lambda _: runner) as scorer:
+        scorer.work()
+        scorer.work()
+        assert (states(), runner.opened) == ("qff", 2)
+        assert runner.closes == 2, "it was closed before another was opened"
 
 
 def test_what_somebody_else_has_is_not_given_back(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:

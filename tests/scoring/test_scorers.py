@@ -232,7 +232,25 @@ def test_what_a_defense_writes_to_shared_memory_is_never_cached(monkeypatch: pyt
     monkeypatch.setattr(arrays, "cache_picture", meanwhile)
     arrays.read_arrays([sha], shared)
     monkeypatch.undo()
+    assert (shared == drawn).all() and is_loaded(drawn, sha)
+
+
+def test_what_a_defense_writes_to_shared_memory_is_no_damage_of_the_cache(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    drawn, sha = stored()
     assert is_loaded(drawn, sha)
+    settings.IMAGE_STORE_URL = f"file://{tmp_path / 'an-empty-store'}"
+    shared, checksum = np.empty((1, 20, 20, 3), np.uint8), arrays._checksum
+
+    def meanwhile(*values: Any) -> bytes:
+        shared[:] = 0
+        return checksum(*values)
+
+    monkeypatch.setattr(arrays, "_checksum", meanwhile)
+    monkeypatch.setattr(arrays.log, "warning", lambda *_, **__: pytest.fail("nothing is damaged"))
+    arrays.read_arrays([sha], shared)
+    assert (shared == drawn).all()
 
 
 def test_a_cache_file_under_the_name_of_another_picture_is_made_again(settings: Any) -> None:

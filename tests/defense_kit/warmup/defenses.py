@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from defense_kit.shared_batches import own_places
 from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Query, Rows, Scores, write_rows
 from defense_kit.warmup.moves import SIDE
 from defense_kit.warmup.scheduler import Scheduler
@@ -18,7 +19,7 @@ class InProcess:
     """Answers batches of at most 64 rows in order, when they are sent, and counts them."""
 
     def __init__(self, classify: Classify) -> None:
-        self.places = (np.empty((64, SIDE, SIDE, 3), np.float32),)
+        self.places = deque(own_places((64, SIDE, SIDE, 3), np.dtype(np.float32)))
         self._classify, self._answers = classify, deque[Scores]()
         self.batches = 0
 
@@ -26,6 +27,7 @@ class InProcess:
         return np.empty((rows, SIDE, SIDE, 3), np.float32)
 
     def send(self, rows: Rows) -> None:
+        self.places.rotate(-1)
         assert rows.dtype == np.float32 and rows.min() >= 0 and rows.max() <= 1
         self.batches += 1
         self._answers.append(np.asarray(self._classify(rows), np.float32))
