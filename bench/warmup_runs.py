@@ -58,7 +58,7 @@ class WarmupPlan:
     pictures: int = 24  # of the boundary attack
     spsa_pictures: int = 6
     drawn: int = 60
-    peer_boundary_steps: int = 600
+    peer_boundary_steps: int = 1000
     spsa_steps: int = 60
     grid_pictures: int = 2
     art_pictures: int = 2

@@ -11,7 +11,7 @@ ATTACK_NAMES = {
     "spsa": "SPSA",
     "boundary": "Boundary attack",
 }
-VERSION = "2"  # of the attacks: the same figures can be compared, others cannot
+VERSION = "3"  # of the attacks: the same figures can be compared, others cannot
 DEFAULT, QUICK, AS_PUBLISHED = "default", "quick", "as-published"  # the modes of a run
 QUICK_PICTURES = 20
-QUICK_STEPS = {"spsa": 20, "boundary": 250}  # at most; a run of the default mode has those of the attacks
+QUICK_STEPS = {"spsa": 20, "boundary": 375}  # at most; a run of the default mode has those of the attacks

@@ -1,7 +1,7 @@
 """The boundary attack (Brendel et al. 2017): it walks along the border of the wrong class towards the picture.
 
-Pictures are float32, sums over their columns float64. A direction is a sign for each value, where the original draws
-normal values: docs/decisions/0046.
+Pictures are float32, sums over their columns float64. Two things differ from the original: a direction is a sign for
+each value (docs/decisions/0046), and every direction tells how far a step may go (0048).
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ from defense_kit.warmup.moves import Bytes
 from defense_kit.warmup.spsa import first_move
 from defense_kit.warmup.streams import Purpose, Streams
 
-STEPS, DIRECTIONS = 5000, 25
+STEPS, DIRECTIONS = 7500, 25
 GOAL = 10.0  # the L2 distance at which it ends
 MOST_STARTS = 10
 _FACTOR = 1.5
@@ -26,7 +26,7 @@ FIRST_STEP = 0.01
 LEAST_STEP = 1e-7
 TEST_EVERY = 10
 _SPHERE_WINDOW, _STEP_WINDOW = 100, 30
-_MANY, _FEW = 0.5, 0.2
+_FEW, _MANY = 0.2, 0.5
 
 _Floats = NDArray[np.floating]
 
@@ -36,7 +36,8 @@ class BoundaryState:
     """Where an attack stands after whole steps.
 
     `at` is a wrong picture, `scores` what was answered about it. `spherical` and `towards` are the sizes of the two
-    parts of a step, and the windows tell of the latest tests whether the picture was wrong still.
+    parts of a step. The windows say of the latest directions whether they led to a wrong picture: on the sphere, in
+    tests alone, and nearer to the goal.
     """
 
     step: int
@@ -193,18 +194,33 @@ def _sum(values: _Floats) -> float:
     return float(values.sum(axis=0).sum(dtype=np.float64))
 
 
-def adjusted(state: WalkState) -> WalkState:
-    """Return the state with steps that fit how often the latest tests found the picture wrong."""
-    if len(state.sphere_window) == _SPHERE_WINDOW and (factor := _change(state.sphere_window)) != 1:
+class StepRule(NamedTuple):
+    """What the second window counts, and between which rates of it the steps stay as they are.
+
+    Every direction, or of those of tests the ones whose point on the sphere is wrong.
+    """
+
+    few: float
+    many: float
+    every_direction: bool
+
+
+EVERY_DIRECTION = StepRule(0.1, 0.25, every_direction=True)
+TESTS_ALONE = StepRule(_FEW, _MANY, every_direction=False)
+
+
+def adjusted(state: WalkState, rule: StepRule = EVERY_DIRECTION) -> WalkState:
+    """Return the state with steps that fit how often the latest directions led to a wrong picture."""
+    if len(state.sphere_window) == _SPHERE_WINDOW and (factor := _change(state.sphere_window, _FEW, _MANY)) != 1:
         state = replace(state, spherical=state.spherical * factor, towards=state.towards * factor, sphere_window=())
-    if len(state.step_window) == _STEP_WINDOW and (factor := _change(state.step_window)) != 1:
+    if len(state.step_window) == _STEP_WINDOW and (factor := _change(state.step_window, rule.few, rule.many)) != 1:
         state = replace(state, towards=state.towards * factor, step_window=())
     return state
 
 
-def _change(window: tuple[bool, ...]) -> float:
+def _change(window: tuple[bool, ...], few: float, many: float) -> float:
     rate = sum(window) / len(window)
-    return _FACTOR if rate > _MANY else 1 / _FACTOR if rate < _FEW else 1.0
+    return _FACTOR if rate > many else 1 / _FACTOR if rate < few else 1.0
 
 
 def begun_at(
@@ -266,24 +282,33 @@ class _NearerPoints(MadeRows):
 
 
 def step_from(
-    of: AttackedPicture, way: Way, draw: Draw, state: WalkState, room: Room = lambda: 1, *, is_test: bool
+    of: AttackedPicture,
+    way: Way,
+    draw: Draw,
+    state: WalkState,
+    room: Room = lambda: 1,
+    *,
+    is_test: bool,
+    rule: StepRule = EVERY_DIRECTION,
 ) -> Generator[Query, Scores, tuple[WalkState, Way]]:
     """Try directions until one leads to a wrong picture, and stand there where it is nearer; return the way to there
     as well.
 
-    A test queries the points on the sphere first, and fills the windows.
+    A test queries the points on the sphere first, and fills the first window.
     """
     state, index, wrong = replace(state, step=state.step + 1), 0, None
     try_some = _test_some if is_test else _try_some
     while index < DIRECTIONS and wrong is None:
         indices = range(index, min(index + room(), DIRECTIONS))
         found = _Directions(way, draw, state, indices, on_sphere=is_test)
-        state, wrong = yield from try_some(of, found, state)
+        state, wrong, tested = yield from try_some(of, found, state)
+        counted = (*[False] * (found.used - 1), wrong is not None) if rule.every_direction else tested
+        state = replace(state, step_window=(*state.step_window, *counted)[-_STEP_WINDOW:])
         found.nearer.clear()  # it may be held until the step is over
         index = indices.stop
     if wrong is not None and (nearer := _way(way.goal, wrong.picture)).length < way.length:
         state, way = replace(state, at=wrong.picture, scores=wrong.scores), nearer
-    return adjusted(state), way
+    return adjusted(state, rule), way
 
 
 class _WrongPicture(NamedTuple):
@@ -293,28 +318,27 @@ class _WrongPicture(NamedTuple):
     scores: Scores
 
 
+Tried = Generator[Query, Scores, tuple[WalkState, _WrongPicture | None, Sequence[bool]]]
+
+
 def _wrong_picture(found: Candidate, scores: Scores) -> _WrongPicture:
     """Return the picture as it was sent."""
     found.write(picture := np.empty(found.offset.shape, np.float32))
     return _WrongPicture(picture, scores.copy())
 
 
-def _try_some(
-    of: AttackedPicture, found: _Directions, state: WalkState
-) -> Generator[Query, Scores, tuple[WalkState, _WrongPicture | None]]:
-    """Query some directions; return the state, and the first wrong picture."""
+def _try_some(of: AttackedPicture, found: _Directions, state: WalkState) -> Tried[WalkState]:
+    """Query some directions; return the state, the first wrong picture, and nothing that was tested."""
     scores, wrong = (yield found), None
     if (first := _first_wrong(of, scores)) is not None:
         found.used = first + 1
         wrong = _wrong_picture(found.nearer[first], scores[first])
-    return replace(state, queries=state.queries + found.used), wrong
+    return replace(state, queries=state.queries + found.used), wrong, ()
 
 
-def _test_some(
-    of: AttackedPicture, found: _Directions, state: WalkState
-) -> Generator[Query, Scores, tuple[WalkState, _WrongPicture | None]]:
-    """Query the points on the sphere, and from those that are wrong a step nearer, for both windows as well."""
-    scores, wrong = (yield found), None
+def _test_some(of: AttackedPicture, found: _Directions, state: WalkState) -> Tried[WalkState]:
+    """Query the points on the sphere, and from those that are wrong a step nearer; return also whether these are."""
+    scores, wrong, tested = (yield found), None, list[bool]()
     on_sphere = [of.is_wrong(each) for each in scores]
     if numbers := [number for number, is_wrong in enumerate(on_sphere) if is_wrong]:
         nearer = _NearerPoints(found, numbers)
@@ -323,10 +347,9 @@ def _test_some(
             nearer.used, found.used = first + 1, numbers[first] + 1
             wrong = _wrong_picture(found.nearer[numbers[first]], scores[first])
         tested = [of.is_wrong(each) for each in scores[: nearer.used]]
-        window = (*state.step_window, *tested)[-_STEP_WINDOW:]
-        state = replace(state, queries=state.queries + nearer.used, step_window=window)
     window = (*state.sphere_window, *on_sphere[: found.used])[-_SPHERE_WINDOW:]
-    return replace(state, queries=state.queries + found.used, sphere_window=window), wrong
+    queries = state.queries + found.used + len(tested)
+    return replace(state, queries=queries, sphere_window=window), wrong, tested
 
 
 def _first_wrong(of: AttackedPicture, scores: Scores) -> int | None:

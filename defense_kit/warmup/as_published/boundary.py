@@ -13,8 +13,8 @@ from defense_kit.warmup.boundary import (
     FIRST_STEP,
     GOAL,
     LEAST_STEP,
-    STEPS,
     TEST_EVERY,
+    TESTS_ALONE,
     BoundaryState,
     Way,
     begun_at,
@@ -28,6 +28,7 @@ from defense_kit.warmup.boundary import (
 from defense_kit.warmup.moves import Bytes
 from defense_kit.warmup.streams import Streams
 
+STEPS = 5000
 CONVERGED_STEPS = 100
 _LEAST_STEP_AGAIN = 2e-7  # below it a step is small, once another one was
 
@@ -79,7 +80,8 @@ def approach(
         if not state.left:
             break
         is_test = (state.step + 1) % TEST_EVERY == 0 or state.is_again
-        state, way = yield from _stopped_at_goal(of, goal, state, step_from(of, way, draw, state, is_test=is_test))
+        step = step_from(of, way, draw, state, is_test=is_test, rule=TESTS_ALONE)
+        state, way = yield from _stopped_at_goal(of, goal, state, step)
         if keep is not None:
             keep(state)
     result = yield from ended_at(way, state)

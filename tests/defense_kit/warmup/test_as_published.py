@@ -128,6 +128,15 @@ def state_of(code: Code, step: int, at: Rows, **values: float) -> BoundaryState:
     return state
 
 
+def directions_that_count(code: Code) -> int:
+    states: list[BoundaryState] = []
+    at = state_of(code, 0, BLACK + 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(code.boundary, "GOAL", 0.0)
+        alone(code.boundary.approach(BIRD, GREY, [], STREAMS, at, states.append, 1), answers(1))
+    return len(states[0].step_window)
+
+
 def steps_after_a_small_one(code: Code) -> int:
     at = state_of(code, 7, BLACK + 1, towards=1e-8)
     with pytest.MonkeyPatch.context() as patch:
@@ -182,6 +191,8 @@ ROWS: list[tuple[str, Callable[[Code], Any], Any, Any, str]] = [
     ("SPSA result", step_of_the_result, 1, 3, "no best picture is kept"),
     ("boundary start", starts_that_are_tried, 4, 1, "one random choice"),
     ("boundary directions", is_direction_of_signs, True, False, "normal values, as in the paper"),
+    ("boundary steps", lambda code: code.boundary.STEPS, 7500, 5000, "as many queries, most of the time"),
+    ("boundary windows", directions_that_count, 25, 0, "a step that is no test tells the published code nothing"),
     ("boundary end", steps_after_a_small_one, 0, 215, "29 reductions in 4 steps each, and 99 steps to make sure"),
     ("boundary goal", queries_and_steps_to_the_goal, (27, 1), (1, 1), "any query can reach the threshold"),
     ("boundary pictures", pictures_of_boundary, 50, 100, "25 batches of 4; all are birds here"),
