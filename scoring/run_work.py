@@ -250,12 +250,14 @@ class RunWork:
 
         Batches may be under way then, whose answers must not come to the next run.
         """
-        if self._held:
-            self._warm.drop()
-        for held in self._held:
-            held.close()
-        for held in list(self._held)[1:]:
-            leases.give_back(held.run)
+        try:
+            if self._held:
+                self._warm.drop()
+        finally:
+            for held in self._held:
+                held.close()
+            for held in list(self._held)[1:]:
+                leases.give_back(held.run)
 
 
 def _missing(item: PlannedPicture) -> str:

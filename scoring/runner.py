@@ -137,8 +137,8 @@ def converse(
         taken.append((batch, answers, free_since - began))
 
     with ThreadPoolExecutor(1, "pictures", initializer=_lower_priority) as reader:
-        ahead = _ReadAhead(reader, iter(batches), load, session.places)
         try:
+            ahead = _ReadAhead(reader, iter(batches), load, session.places)
             ahead.wait(SECOND_BATCH_SECONDS)
             while ahead or outstanding or taken:
                 check()

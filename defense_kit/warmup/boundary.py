@@ -1,7 +1,8 @@
 """The boundary attack (Brendel et al. 2017): it walks along the border of the wrong class towards the picture.
 
-Pictures are float32, sums over their columns float64. Two things differ from the original: a direction is a sign for
-each value (docs/decisions/0046), and every direction tells how far a step may go (0048).
+Pictures are float32, sums over their columns float64. A direction is a sign for each value (docs/decisions/0046), and
+every direction tells how far a step may go (0048). What else differs from the published code is in
+`as_published.DEVIATIONS`.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -36,8 +37,8 @@ class BoundaryState:
     """Where an attack stands after whole steps.
 
     `at` is a wrong picture, `scores` what was answered about it. `spherical` and `towards` are the sizes of the two
-    parts of a step. The windows say of the latest directions whether they led to a wrong picture: on the sphere, in
-    tests alone, and nearer to the goal.
+    parts of a step. The windows say whether the latest points were wrong: those on the sphere, which tests query, and
+    the nearer ones of the directions that a StepRule counts.
     """
 
     step: int
@@ -195,9 +196,9 @@ def _sum(values: _Floats) -> float:
 
 
 class StepRule(NamedTuple):
-    """What the second window counts, and between which rates of it the steps stay as they are.
+    """What the second window counts, and between which rates of it the step towards the goal stays as it is.
 
-    Every direction, or of those of tests the ones whose point on the sphere is wrong.
+    It counts every direction, or those directions of tests whose point on the sphere is wrong.
     """
 
     few: float
@@ -213,9 +214,18 @@ def adjusted(state: WalkState, rule: StepRule = EVERY_DIRECTION) -> WalkState:
     """Return the state with steps that fit how often the latest directions led to a wrong picture."""
     if len(state.sphere_window) == _SPHERE_WINDOW and (factor := _change(state.sphere_window, _FEW, _MANY)) != 1:
         state = replace(state, spherical=state.spherical * factor, towards=state.towards * factor, sphere_window=())
-    if len(state.step_window) == _STEP_WINDOW and (factor := _change(state.step_window, rule.few, rule.many)) != 1:
-        state = replace(state, towards=state.towards * factor, step_window=())
+    if len(state.step_window) == _STEP_WINDOW:
+        factor = _change(state.step_window, rule.few, rule.many)
+        may_shrink = not rule.every_direction or _is_often_wrong_on_sphere(state)
+        if factor > 1 or (factor < 1 and may_shrink):
+            state = replace(state, towards=state.towards * factor, step_window=())
     return state
+
+
+def _is_often_wrong_on_sphere(state: BoundaryState) -> bool:
+    """Say whether enough points on the sphere are wrong, as far as is known: where they are not, the step on the sphere
+    is too long, and no shorter step towards the goal helps."""
+    return bool(state.sphere_window) and sum(state.sphere_window) >= _FEW * len(state.sphere_window)
 
 
 def _change(window: tuple[bool, ...], few: float, many: float) -> float:
@@ -294,7 +304,7 @@ def step_from(
     """Try directions until one leads to a wrong picture, and stand there where it is nearer; return the way to there
     as well.
 
-    A test queries the points on the sphere first, and fills the first window.
+    A test queries the points on the sphere first, for the first window.
     """
     state, index, wrong = replace(state, step=state.step + 1), 0, None
     try_some = _test_some if is_test else _try_some

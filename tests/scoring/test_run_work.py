@@ -124,17 +124,23 @@ def test_the_next_run_is_begun_before_the_one_before_is_kept(now: datetime, monk
 
 
 @pytest.mark.parametrize(
-    ("reading", "under_way", "why"),
+    ("reading", "patience", "under_way", "why"),
     [
-        (0.01, [2, 2], "a second batch that is almost there is waited for: alone, the first would leave cores idle"),
-        (0.2, [1, 1], "an answer does not wait for pictures that take long to read, the first one and later ones"),
+        (0.01, 5, [2, 2], "a second batch that is almost there is waited for: alone, the first would leave cores idle"),
+        (
+            0.2,
+            0.05,
+            [1, 1],
+            "an answer does not wait for pictures that take long to read, the first one and later ones",
+        ),
     ],
 )
 def test_how_many_batches_are_under_way_when_an_answer_is_waited_for(
-    reading: float, under_way: list[int], why: str, now: datetime, monkeypatch: pytest.MonkeyPatch
+    reading: float, patience: float, under_way: list[int], why: str, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first answer, and the second. It takes a tenth of a second to answer a batch."""
     runs_of(16, now, monkeypatch)
+    monkeypatch.setattr(runner, "SECOND_BATCH_SECONDS", patience)
 
     def read(*asked: Any) -> None:
         time.sleep(reading)

@@ -24,8 +24,8 @@ DEVIATIONS = {
     "the contest tries up to ten.",
     "boundary directions": "A direction of the boundary attack is a normal value for each value of the picture; the "
     "contest's is a sign for each.",
-    "boundary steps": "The boundary attack takes at most 5,000 steps; the contest takes 7,500, which have fewer "
-    "queries.",
+    "boundary steps": "The boundary attack takes at most 5,000 steps; the contest takes 7,500, most of which have "
+    "fewer queries.",
     "boundary windows": "Only tests say whether a step towards the picture grows or shrinks: it grows where more than "
     "half of their nearer points are wrong, and shrinks below a fifth; in the contest every direction counts, and the "
     "shares are a quarter and a tenth.",

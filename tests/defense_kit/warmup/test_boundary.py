@@ -92,6 +92,26 @@ def test_after_5000_steps_it_is_at_the_plane(side: int, far: float, most: float,
     assert 20_000 < states[-1].queries < 60_000
 
 
+def test_a_curved_border_does_not_end_it_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wrong is a small ball alone: of the first steps on the sphere, which are too long, nearly all leave it."""
+    monkeypatch.setattr(module, "GOAL", 0.0)
+    monkeypatch.setattr(module, "STEPS", 700)
+    shape, far, radius = (32, 32, 3), 12.0, 1.5
+    rows, columns = np.indices(shape[:2])
+    signs = (np.repeat(odd[..., None] % 2 * 2 - 1, 3, 2) for odd in (rows + columns, rows))
+    towards, beside = (each / np.sqrt(3072) for each in signs)
+    middle = 0.5 + far * towards
+
+    def in_ball(batch: Rows) -> Scores:
+        inside = [float(radius - np.linalg.norm(row - middle)) for row in batch]
+        return np.stack([inside, np.zeros(len(inside))], axis=1).astype(np.float32)
+
+    start = (middle + 0.9 * radius * beside).astype(np.float32)
+    _, states = walked(in_ball, shape, starts=[start])
+    assert states[-1].step == 700 and states[-1].queries < 8_000
+    assert far - radius < distance(np.full(shape, 0.5), states[-1].at) < 11.1
+
+
 def test_it_ends_at_the_goal_s_distance(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "GOAL", 5.0)
     result, states = walked(plane(SHAPE, 2.0))
@@ -222,11 +242,15 @@ STATE = BoundaryState(10, GREY, np.zeros(2, np.float32), 1)
         (EVERY_DIRECTION, (20, 100), (0, 0), (1, 1), (100, 0)),
         (EVERY_DIRECTION, (99, 99), (0, 0), (1, 1), (99, 0)),
         (EVERY_DIRECTION, (0, 0), (8, 30), (1, 1.5), (0, 0)),
-        (EVERY_DIRECTION, (0, 0), (2, 30), (1, 1 / 1.5), (0, 0)),
+        (EVERY_DIRECTION, (0, 0), (2, 30), (1, 1), (0, 30)),
+        (EVERY_DIRECTION, (1, 5), (2, 30), (1, 1 / 1.5), (5, 0)),
+        (EVERY_DIRECTION, (1, 6), (2, 30), (1, 1), (6, 30)),
+        (EVERY_DIRECTION, (1, 6), (8, 30), (1, 1.5), (6, 0)),
         (EVERY_DIRECTION, (0, 0), (7, 30), (1, 1), (0, 30)),
         (EVERY_DIRECTION, (0, 0), (3, 30), (1, 1), (0, 30)),
         (EVERY_DIRECTION, (0, 0), (29, 29), (1, 1), (0, 29)),
-        (EVERY_DIRECTION, (60, 100), (2, 30), (1.5, 1), (0, 0)),
+        (EVERY_DIRECTION, (60, 100), (2, 30), (1.5, 1.5), (0, 30)),
+        (EVERY_DIRECTION, (60, 100), (8, 30), (1.5, 1.5**2), (0, 0)),
         (TESTS_ALONE, (0, 0), (16, 30), (1, 1.5), (0, 0)),
         (TESTS_ALONE, (0, 0), (5, 30), (1, 1 / 1.5), (0, 0)),
         (TESTS_ALONE, (0, 0), (15, 30), (1, 1), (0, 30)),
@@ -259,7 +283,10 @@ def test_every_tenth_step_asks_about_the_sphere_first_and_every_direction_counts
     for number, (before, after) in zip(tried, pairwise(states[:9]), strict=True):
         expected += [False] * (number - 1) + [after.at is not before.at]
     assert list(states[8].step_window) == expected and 0 < sum(expected) < len(expected)
-    assert len(states[9].sphere_window) >= 1
+    tested = len(states[9].sphere_window)
+    assert tested >= 1 and list(states[9].step_window) == expected + [False] * (tested - 1) + [
+        states[9].at is not states[8].at
+    ]
 
 
 def test_no_result_depends_on_the_batch_or_on_the_companions(monkeypatch: pytest.MonkeyPatch) -> None:
