@@ -131,7 +131,7 @@ def test_the_next_run_is_begun_before_the_one_before_is_kept(now: datetime, monk
             0.2,
             0.05,
             [1, 1],
-            "an answer does not wait for pictures that take long to read, the first one and later ones",
+            "an answer does not wait for pictures that take long to read, neither the first nor later",
         ),
     ],
 )
