@@ -35,8 +35,8 @@ Load = Callable[[PlannedBatch[T], Pixels], None]
 # For how long the first batch waits for the second. Sent alone, it would leave half of the processors idle until its
 # answer comes.
 SECOND_BATCH_SECONDS = 0.05
-# Batches that are sent or read at a time. Where a network works in this process, the thread that reads them gets so
-# little time that one batch ahead of those sent is not enough.
+# Batches in hand. Where a network works in this process, the thread that reads them gets so little time that one batch
+# ahead of those sent is not enough. More would claim runs too early: if the defense fails, they have to be given back.
 MOST_UNANSWERED = 4
 _NICENESS = 10  # of the thread that reads pictures
 
@@ -170,7 +170,8 @@ class _ReadAhead(Generic[T]):
         self._reader, self._batches, self._load = reader, batches, load
         self._places = deque(places)  # those that no batch lies in
         self._reading: deque[tuple[PlannedBatch[T], Pixels, Future[None]]] = deque()
-        self._next = next(self._batches, None)
+        self._unanswered = 0  # of those fetched
+        self._next = self._fetched()
         while self.begin():
             continue
 
@@ -179,16 +180,23 @@ class _ReadAhead(Generic[T]):
 
     def begin(self) -> bool:
         """Begin to read another batch; False where there is no room for it, no batch, or one that cannot be read."""
+        self._next = self._next or self._fetched()
         if not self._places or self._next is None or any(_has_failed(read) for _, _, read in self._reading):
             return False
         batch, place = self._next, self._places.popleft()
         self._reading.append((batch, place, self._reader.submit(self._load, batch, place)))
-        self._next = next(self._batches, None)  # early: it may have to be claimed with its run
+        self._next = self._fetched()  # before there is a place for it: its run may have to be claimed
         return True
+
+    def _fetched(self) -> PlannedBatch[T] | None:
+        batch = next(self._batches, None) if self._unanswered < MOST_UNANSWERED else None
+        self._unanswered += batch is not None
+        return batch
 
     def free(self, place: Pixels) -> None:
         """Note that a batch was answered, so that another can lie in its place."""
         self._places.append(place)
+        self._unanswered -= 1
 
     def wait(self, seconds: float) -> None:
         """Wait until the first batch is read, and at most `seconds` more for the second."""

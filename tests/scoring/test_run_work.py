@@ -118,7 +118,7 @@ def test_the_next_run_is_begun_before_the_one_before_is_kept(now: datetime, monk
     watching = watched(lambda _: seen.append(states()))
     with cast.scorer_at(now, find_runner=lambda _: watching) as scorer:
         assert scorer.work() == 3
-    assert seen == ["rrq"] * 6 + ["frr"] * 4 + ["ffr"] * 2, "four batches early, two late"
+    assert seen == ["rqq"] * 3 + ["rrq"] * 3 + ["frq"] + ["frr"] * 3 + ["ffr"] * 2, "three batches early, two late"
     assert (states(), answered_once(), watching.opened) == ("fff", 48, 1)
     assert set(Run.objects.filter(fresh=False).values_list("attempt", "lease_until")) == {(1, None)}
 
