@@ -169,8 +169,8 @@ class _ReadAhead(Generic[T]):
     ) -> None:
         self._reader, self._batches, self._load = reader, batches, load
         self._places = deque(places)  # those that no batch lies in
+        self._all_places = len(self._places)
         self._reading: deque[tuple[PlannedBatch[T], Pixels, Future[None]]] = deque()
-        self._unanswered = 0  # of those fetched
         self._next = self._fetched()
         while self.begin():
             continue
@@ -180,8 +180,10 @@ class _ReadAhead(Generic[T]):
 
     def begin(self) -> bool:
         """Begin to read another batch; False where there is no room for it, no batch, or one that cannot be read."""
+        if any(_has_failed(read) for _, _, read in self._reading):
+            return False
         self._next = self._next or self._fetched()
-        if not self._places or self._next is None or any(_has_failed(read) for _, _, read in self._reading):
+        if not self._places or self._next is None:
             return False
         batch, place = self._next, self._places.popleft()
         self._reading.append((batch, place, self._reader.submit(self._load, batch, place)))
@@ -189,14 +191,12 @@ class _ReadAhead(Generic[T]):
         return True
 
     def _fetched(self) -> PlannedBatch[T] | None:
-        batch = next(self._batches, None) if self._unanswered < MOST_UNANSWERED else None
-        self._unanswered += batch is not None
-        return batch
+        unanswered = self._all_places - len(self._places)
+        return next(self._batches, None) if unanswered < MOST_UNANSWERED else None
 
     def free(self, place: Pixels) -> None:
         """Note that a batch was answered, so that another can lie in its place."""
         self._places.append(place)
-        self._unanswered -= 1
 
     def wait(self, seconds: float) -> None:
         """Wait until the first batch is read, and at most `seconds` more for the second."""
