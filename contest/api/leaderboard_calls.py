@@ -70,8 +70,13 @@ class DefenseRowOut(serializers.Serializer[Any]):
     )
     warmup = serializers.FloatField(
         allow_null=True,
-        help_text="Accuracy at 80 % coverage, 0 to 1, under the worst of the fixed attacks (R40); null without a run "
-        "by the newest version of them that any defense was measured by.",
+        help_text="Accuracy at 80 % coverage, 0 to 1, with the worst answer of the fixed attacks to each picture "
+        "(R40); null without a run by the newest version of them that any defense was measured by.",
+    )
+    warmup_warnings = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Why `warmup` may mean little: the codes of the report's warnings, and `other pictures` where the "
+        "newest warm-up of any defense had others.",
     )
 
 
@@ -128,6 +133,7 @@ _EXAMPLE: dict[str, Any] = {
             "broken_week": "",
             "broken_by": [],
             "warmup": 0.945,
+            "warmup_warnings": [],
         }
     ],
     "attackers": [

@@ -11,7 +11,7 @@ from common.times import distance
 from contest.core import scoring_words
 from contest.defenses.eligibility import CONDITIONS
 from defense_kit.examine import ROUNDS
-from defense_kit.warmup import ATTACK_NAMES
+from defense_kit.warmup import ATTACK_NAMES, EXPLANATIONS
 from scoring.enums import DefenseAnswer, Likeness
 from scoring.models import CopyFlag, Defense
 from scoring.trials.enums import EligibilityCondition
@@ -140,3 +140,10 @@ _SAID: dict[str, Callable[[Any], str]] = {
     "device": lambda device: f"on {device}",
     "shown": lambda shown: "differences for the board to look at" if shown else "no difference to look at",
 }
+
+
+@register.filter
+def warning_words(warning: str) -> str:
+    """Return a warning of the warm-up as sentences, with what it means."""
+    code, _, found = warning.partition(": ")
+    return f"{code.capitalize()}: {found}. {EXPLANATIONS.get(code, '')}".rstrip()

@@ -29,14 +29,13 @@ def add_arguments(command: argparse.ArgumentParser, *, of_contest: bool = False)
         default=DEFAULT,
         help=f"{QUICK_PICTURES} pictures and few steps: not comparable with other runs",
     )
-    if not of_contest:
-        modes.add_argument(
-            "--as-published",
-            action="store_const",
-            dest="mode",
-            const=AS_PUBLISHED,
-            help="with the deviations of the code of 2018: not comparable with the contest's runs",
-        )
+    modes.add_argument(
+        "--as-published",
+        action="store_const",
+        dest="mode",
+        const=AS_PUBLISHED,
+        help="with the deviations of the code of 2018: not comparable with the contest's runs",
+    )
     command.add_argument("--resume", action="store_true", help="go on with what is in DIR")
     command.add_argument("--batch-size", type=rows, default=BATCH_SIZE, help="rows of a batch (default: %(default)s)")
 

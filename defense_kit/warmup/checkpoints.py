@@ -20,12 +20,19 @@ class UnderWay:
     """An attack on a picture: its rows that were not finite so far, and the newest state with how many there were then.
 
     `ahead` are the queries since then of which some rows may not count, which is known at the end of a step. `kept` is
-    set as a whole: the attack works in another thread than what saves.
+    set as a whole: the attack works in another thread than what saves. It had `begun_at` steps behind it when this run
+    began.
     """
 
     bad_rows: int = 0
+    begun_at: int = 0
     ahead: list[tuple[MadeRows, Scores]] = field(default_factory=list)
     kept: tuple[State, int] | None = None
+
+    @property
+    def step(self) -> int:
+        """Return the number of the newest step."""
+        return self.kept[0].step if self.kept else self.begun_at
 
     def keep(self, state: State) -> None:
         self.count()
@@ -55,18 +62,27 @@ class Checkpoints:
     def __init__(self, results: Results, state_of: StateType | None, kept_as: str) -> None:
         self._results, self._kept_as, self._state_of = results, kept_as, state_of
         self._under_way: dict[bytes, UnderWay] = {}
+        self._steps_ended = 0  # taken in this run for pictures that have their result
         self._saved = time.monotonic()
 
     def begin(self, of: AttackedPicture, begin: Begin) -> Attack:
         """Return the attack from where it was; its result counts the bad rows of earlier runs too."""
         kept = self._results.state(self._kept_as, of.key)
         state = unpacked(kept[0], self._state_of) if kept and self._state_of else None
-        under_way = self._under_way[of.key] = UnderWay(bad_rows=kept[1] if kept else 0)
+        bad_rows, begun_at = kept[1] if kept else 0, state.step if state else 0
+        under_way = self._under_way[of.key] = UnderWay(bad_rows, begun_at)
         return counted(begin(of, state, under_way.keep), under_way)
 
     def end(self, picture: bytes) -> None:
         """Forget a picture whose result is kept."""
-        del self._under_way[picture]
+        ended = self._under_way.pop(picture)
+        self._steps_ended += ended.step - ended.begun_at
+
+    def steps(self) -> tuple[int, int]:
+        """Return how many steps were taken in this run, and how many the pictures under way have behind them."""
+        steps = [(each.step, each.begun_at) for each in self._under_way.values()]
+        taken = sum(step - begun_at for step, begun_at in steps)
+        return self._steps_ended + taken, sum(step for step, _ in steps)
 
     def save_each_minute(self) -> None:
         """Save the states, where the last time was long ago."""

@@ -49,13 +49,14 @@ def run(options: argparse.Namespace, launch: Launch, digest_of_defense: Callable
 
 def measure(
     options: argparse.Namespace,
-    opened: AbstractContextManager[tuple[str, FloatSession]],
+    opened: AbstractContextManager[tuple[str, str | None, FloatSession]],
     pictures: Sequence[LabelledPicture],
     digest: str,
 ) -> dict[str, Any]:
     """Measure a defense, write everything into `options.out`, and return the report.
 
-    `opened` starts the defense and gives its name and the session; `digest` is what its results are kept under.
+    `opened` starts the defense and gives its name, what it runs on if that is known, and the session; `digest` is what
+    its results are kept under.
     UnusableResults where the folder has results although --resume is not given: then nothing is started.
     """
     keep_memory()
@@ -64,10 +65,10 @@ def measure(
     with (
         _stopped_as_by_hand(options.out),
         open_results(options.out / RESULTS, digest, resume=options.resume, mode=mode) as results,
-        opened as (name, session),
+        opened as (name, device, session),
     ):
         measurement = Measurement(session, pictures, results, batch=options.batch_size, folder=options.out, mode=mode)
-        measured = measurement.run(options.attacks, defense=name, digest=digest)
+        measured = measurement.run(options.attacks, defense=name, digest=digest, device=device)
     found = report(pictures, measured)
     _write(options.out / REPORT, json.dumps(found, indent=1, allow_nan=False) + "\n")
     _write(options.out / PAGE, page(found, pictures, options.out))
@@ -100,12 +101,12 @@ def _stopped_as_by_hand(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _opened(launch: Launch, batch: int) -> Iterator[tuple[str, FloatSession]]:
+def _opened(launch: Launch, batch: int) -> Iterator[tuple[str, None, FloatSession]]:
     deadlines = ConversationDeadlines(float(START_SECONDS), float(HELLO_SECONDS), float(batch * SECONDS_PER_PICTURE))
     with open_defense(
         launch, image_size=SIDE, batch_size=batch, seed=0, deadlines=deadlines, pixels=WARMUP_PIXELS
     ) as session:
-        yield session.name, session
+        yield session.name, None, session
 
 
 def no_part_of_it(options: argparse.Namespace) -> list[Path]:

@@ -13,12 +13,12 @@ import numpy as np
 
 from defense_kit.protocol import BatchAnswers
 from defense_kit.warmup import DEFAULT, QUICK, QUICK_STEPS
+from defense_kit.warmup.answer_checks import AnswerChecks, clean_scores, flat_pictures, is_randomised
 from defense_kit.warmup.attacks import Attack, Rows, Scores, as_floats, single_query
 from defense_kit.warmup.changes import distance, start_of, write_png
 from defense_kit.warmup.checkpoints import Begin, Checkpoints
 from defense_kit.warmup.methods import OURS, Method, method_of
 from defense_kit.warmup.pictures import LabelledPicture
-from defense_kit.warmup.randomised import is_randomised
 from defense_kit.warmup.report import AttackTiming, Measured, MeasuredPicture
 from defense_kit.warmup.results import Results
 from defense_kit.warmup.scheduler import MOST_SENT, Scheduler, enough_running
@@ -82,13 +82,21 @@ class Measurement:
         self._set = hashlib.sha256(b"".join(each.picture.key for each in pictures)).hexdigest()
         self._mode, self._method, self._steps = mode, method_of(mode), QUICK_STEPS if mode == QUICK else {}
 
-    def run(self, names: Sequence[str], *, defense: str, digest: str) -> Measured:
-        """Run what is not there yet, and return everything. Results are kept as they come; `folder` gets PNGs."""
-        randomised = is_randomised(self._ask, [each.picture for each in self._pictures], batch=self._batch)
+    def run(self, names: Sequence[str], *, defense: str, digest: str, device: str | None) -> Measured:
+        """Run what is not there yet, and return everything. Results are kept as they come; `folder` gets PNGs.
+
+        `device` is what the defense runs on, if that is known.
+        """
+        clean = [each.picture for each in self._pictures]
+        before = clean_scores(self._ask, clean, batch=self._batch)
+        randomised = is_randomised(self._ask, clean, batch=self._batch)
+        flat = flat_pictures(self._ask, clean, batch=self._batch)
         timing = {name: self._attack(name) for name in names}
         found = {name: self._measured(name) for name in names}
+        after = clean_scores(self._ask, clean, batch=self._batch)
+        checks = AnswerChecks(randomised, before.tobytes() != after.tobytes(), *flat)
         originals = {key: write_png(self._folder, of, "clean", of.pixels) for key, of in self._of.items()}
-        return Measured(defense, digest, self._mode, self._batch, randomised, found, originals, timing)
+        return Measured(defense, digest, device, self._mode, self._batch, checks, found, originals, timing)
 
     def _attack(self, name: str) -> AttackTiming:
         there = self._results.pictures(self._kept_as(name))
@@ -100,7 +108,8 @@ class Measurement:
         begun = (
             (each.picture.key, checkpoints.begin(each.picture, self._begin(name, each, scheduler.room))) for each in of
         )
-        progress = _Progress(name, len(of), lambda: scheduler.counts.wanted)
+        most_steps = self._steps.get(name) or self._method.steps.get(name)
+        progress = _Progress(name, len(of), most_steps, lambda: scheduler.counts.wanted, checkpoints.steps)
 
         def sent() -> None:
             checkpoints.save_each_minute()
@@ -179,10 +188,20 @@ def as_bytes(picture: Rows) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]"
 
 
 class _Progress:
-    """Prints on standard error how many pictures of an attack are done, the rate, and when all will be."""
+    """Prints on standard error how many pictures of an attack are done, the rate, and when all will be, at the latest:
+    most pictures take fewer steps than they may."""
 
-    def __init__(self, name: str, pictures: int, rows: Callable[[], int]) -> None:
-        self._name, self._pictures, self._rows = name, pictures, rows
+    def __init__(
+        self,
+        name: str,
+        pictures: int,
+        most_steps: int | None,
+        rows: Callable[[], int],
+        steps: Callable[[], tuple[int, int]],
+    ) -> None:
+        """`most_steps` is of a picture, None for an attack without steps; `rows` are the queries sent; `steps` the
+        steps taken, and those that the pictures under way have behind them."""
+        self._name, self._pictures, self._most_steps, self._rows, self._steps = name, pictures, most_steps, rows, steps
         self.done = 0
         self._began = self._printed = time.monotonic()
 
@@ -192,11 +211,19 @@ class _Progress:
         if now - self._printed < PROGRESS_SECONDS:
             return
         self._printed = now
-        ends = ""
-        if self.done:
-            left = (self._pictures - self.done) * (now - self._began) / self.done
-            ends = time.strftime(", done about %Y-%m-%d %H:%M", time.localtime(time.time() + left))
+        ends, (taken, left) = "", self._work()
+        if taken:
+            seconds = left * (now - self._began) / taken
+            ends = time.strftime(", done at %Y-%m-%d %H:%M at the latest", time.localtime(time.time() + seconds))
         self._print(f"{self.done:,} of {self._pictures:,} pictures, {self._rate():,.0f} queries/s{ends}")
+
+    def _work(self) -> tuple[int, int]:
+        """Return the steps taken and those that are left at most; pictures where an attack has no steps."""
+        left = self._pictures - self.done
+        if self._most_steps is None:
+            return self.done, left
+        taken, behind = self._steps()
+        return taken, left * self._most_steps - behind
 
     def end(self) -> None:
         """All pictures are done."""

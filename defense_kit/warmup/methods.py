@@ -24,7 +24,8 @@ class Method:
     """The attacks, the pictures that they take, and how their results are counted.
 
     `stateless` are the attacks that begin again after an interruption, by name; `states` are the types that the others
-    keep. `rows_at_once` is how many rows a query of an attack has, on average.
+    keep, and `steps` how many steps of theirs a picture has at most. `rows_at_once` is how many rows a query of an
+    attack has, on average.
     """
 
     arranged: Choice
@@ -34,6 +35,7 @@ class Method:
     boundary: Callable[..., Attack]
     boundary_pictures: Choice
     states: Mapping[str, StateType]
+    steps: Mapping[str, int]
     rows_at_once: Mapping[str, int]
     covered_accuracy: Callable[[Confidences, Wrong], CoveredAccuracy]
     risk_coverage: Callable[[Confidences, Wrong], list[tuple[float, float]]]
@@ -52,6 +54,7 @@ OURS = Method(
     boundary=boundary.boundary,
     boundary_pictures=pictures.boundary_pictures,
     states={"spsa": spsa.SpsaState, "boundary": boundary.BoundaryState},
+    steps={"spsa": spsa.STEPS, "boundary": boundary.STEPS},
     rows_at_once=_ROWS_AT_ONCE | {"spsa": 32},  # 64 and one in turn
     covered_accuracy=coverage.covered_accuracy,
     risk_coverage=coverage.risk_coverage,
@@ -69,6 +72,7 @@ PUBLISHED = Method(
     boundary=published_boundary.boundary,
     boundary_pictures=published_pictures.boundary_pictures,
     states={"spsa": spsa.SpsaState, "boundary": published_boundary.PublishedBoundaryState},
+    steps={"spsa": spsa.STEPS, "boundary": published_boundary.STEPS},
     rows_at_once=_ROWS_AT_ONCE | {"spsa": 65},
     covered_accuracy=published_coverage.covered_accuracy,
     risk_coverage=published_coverage.risk_coverage,

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from defense_kit.warmup import AS_PUBLISHED, ATTACK_NAMES, as_published
+from defense_kit.warmup import AS_PUBLISHED, ATTACK_NAMES, EXPLANATIONS, as_published
 from defense_kit.warmup.curves import COVERAGES, curve_svg, highest_risk, percent, risk_at
 from defense_kit.warmup.libraries import MADE_WITH
 from defense_kit.warmup.page_style import STYLE
@@ -25,17 +25,6 @@ PUBLISHED = {  # accuracy at 80 % coverage, percent, of MODELS
     "spatial_grid": (92.2, 49.5, 99.5, 100),
     "spsa": (1.6, 2.5, 100, 100),
     "boundary": (4.0, 8.0, 95.0, 100),
-}
-EXPLANATIONS = {
-    "quick": "It shows that everything runs, and what breaks at once.",
-    "as-published": "They are for comparison with the figures of 2018, below which the deviations are listed.",
-    "randomised": "An attack that compares scores is misled by noise. A high accuracy says little.",
-    "bad rows": "Their confidence is the lowest, so they are covered last.",
-    "flat": "SPSA follows differences between scores. Where there are none it cannot go anywhere, so a high accuracy "
-    "under SPSA says little.",
-    "no_start": "The boundary attack starts from a picture of the other class that is answered with that class. "
-    "If none of those that it tries is, the moved picture is the result.",
-    "slow": "The attacks run all the same; they take longer.",
 }
 
 
@@ -81,8 +70,8 @@ def rows(head: Sequence[str], body: Iterable[Sequence[str]], caption: str) -> st
     return f"<table><caption>{caption}</caption><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>"
 
 
-def _interval(figures: Report) -> str:
-    low, high = figures["interval"]
+def _interval(figures: Report, of: str = "interval") -> str:
+    low, high = figures[of]
     return f"{100 * low:.1f} to {percent(high)}"
 
 
@@ -117,7 +106,7 @@ def _explained(warnings: Sequence[str]) -> str:
 
 def _accuracies(report: Report) -> str:
     attacks, head = report["attacks"], ["Attack", "Pictures", "At 80 %", "95 % interval"]
-    head += ["At 100 %", "Coverage reached", "Answers not finite", "Queries"]
+    head += ["At 100 %", "95 % interval", "Coverage reached", "Answers not finite", "Queries"]
     measured = [
         [
             attack_name(name),
@@ -125,6 +114,7 @@ def _accuracies(report: Report) -> str:
             f"<b>{percent(each['accuracy_at_80'])}</b>",
             _interval(each),
             percent(each["accuracy_at_100"]),
+            _interval(each, "interval_at_100"),
             percent(each["coverage_reached"]),
             f"{each['bad_rows']:,}",
             f"{each['queries']['sum']:,}",
@@ -133,7 +123,8 @@ def _accuracies(report: Report) -> str:
     ]
     worst = report["worst"]
     last = [WORST_NAME, f"{worst['n']:,}", f"<b>{percent(worst['accuracy_at_80'])}</b>", _interval(worst)]
-    last += [percent(worst["accuracy_at_100"]), percent(worst["coverage_reached"]), "–", "–"]
+    last += [percent(worst["accuracy_at_100"]), _interval(worst, "interval_at_100")]
+    last += [percent(worst["coverage_reached"]), "–", "–"]
     published = [
         [
             attack_name(name),
@@ -175,9 +166,10 @@ def _successes(attacks: Report) -> str:
     if "boundary" not in attacks:
         return ""
     figures = attacks["boundary"]
+    interval = _interval(figures, "interval_of_successes")
     return (
         f"<p>The boundary attack succeeded on {figures['successes']:,} of {figures['n']:,} pictures: the answer is "
-        "wrong within an L2 distance of 10.</p>"
+        f"wrong within an L2 distance of 10 (95\N{NO-BREAK SPACE}% interval {interval}).</p>"
     )
 
 
@@ -199,9 +191,12 @@ def _curves(report: Report) -> str:
 
 
 def _rounded(report: Report) -> str:
-    head = ["Attack", "Pictures", "Wrong", "Wrong in the PNG"]
+    head = ["Attack", "Pictures", "Wrong", "Wrong in the PNG", "Right in the PNG, 95 % interval"]
     body = (
-        [attack_name(name), f"{each['n']:,}", f"{each['wrong']:,}", f"{each['wrong_when_rounded']:,}"]
+        [
+            *(attack_name(name), f"{each['n']:,}", f"{each['wrong']:,}", f"{each['wrong_when_rounded']:,}"),
+            _interval(each, "interval_when_rounded"),
+        ]
         for name, each in report["attacks"].items()
     )
     return (
@@ -219,7 +214,8 @@ def _method(report: Report) -> str:
     return (
         "<section><h2>How it was measured</h2><dl>"
         f"<dt>Batch size</dt><dd>at most {report['batch_size']:,} pictures</dd>"
-        f"<dt>Attacks ran on</dt><dd>{escape(report['attacks_ran_on'])}; where the defense ran is not known</dd>{made}"
+        f"<dt>Attacks ran on</dt><dd>{escape(report['attacks_ran_on'])}</dd>"
+        f"<dt>Defense ran on</dt><dd>{escape(report['defense_ran_on'] or 'not known')}</dd>{made}"
         "</dl><p>Every picture with its scores is in <code>report.json</code> beside this page; the PNGs are in "
         "<code>pictures</code>.</p></section>"
     )

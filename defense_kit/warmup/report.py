@@ -15,9 +15,11 @@ import numpy as np
 
 from defense_kit.frames import CLASSES
 from defense_kit.warmup import AS_PUBLISHED, QUICK, VERSION
+from defense_kit.warmup.answer_checks import AnswerChecks
 from defense_kit.warmup.attacks import AttackResult, Scores
 from defense_kit.warmup.boundary import GOAL
 from defense_kit.warmup.changes import Distance
+from defense_kit.warmup.coverage import wilson
 from defense_kit.warmup.libraries import made_with
 from defense_kit.warmup.methods import Method, method_of
 from defense_kit.warmup.pictures import LabelledPicture, set_sha256
@@ -60,13 +62,15 @@ Results = Mapping[bytes, MeasuredPicture]  # by the key of the picture
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a defense was, and what was found by each attack; `originals` are the paths of the clean pictures' PNGs."""
+    """What a defense was, what it ran on if that is known, and what was found by each attack; `originals` are the paths
+    of the clean pictures' PNGs."""
 
     defense: str
     digest: str
+    device: str | None
     mode: str
     batch: int
-    randomised: bool
+    checks: AnswerChecks
     found: Mapping[str, Results]
     originals: Mapping[bytes, str]
     timing: Mapping[str, AttackTiming]
@@ -88,6 +92,7 @@ def report(pictures: Sequence[LabelledPicture], measured: Measured) -> dict[str,
         "batch_size": measured.batch,
         "made_with": made_with(),
         "attacks_ran_on": _processor(),
+        "defense_ran_on": measured.device,
         "attacks": attacks,
         "worst": {
             "note": _WORST_NOTE,
@@ -111,16 +116,17 @@ def _processor() -> str:
 
 def _figures(method: Method, confidences: Sequence[float], wrong: Sequence[bool]) -> dict[str, Any]:
     at, is_wrong_ = np.array(confidences), np.array(wrong)
-    at_80 = method.covered_accuracy(at, is_wrong_)
+    at_80, wrong_ones = method.covered_accuracy(at, is_wrong_), int(is_wrong_.sum())
     return {
         "n": at_80.pictures,
         "accuracy_at_80": at_80.accuracy,
         "interval": list(at_80.interval),
         "accuracy_at_100": 1 - float(is_wrong_.mean()),
+        "interval_at_100": list(wilson(at_80.pictures - wrong_ones, at_80.pictures)),
         "threshold": _finite(at_80.threshold),
         "covered": at_80.covered,
         "coverage_reached": at_80.coverage_reached,
-        "wrong": int(is_wrong_.sum()),
+        "wrong": wrong_ones,
         "curve": [list(point) for point in method.risk_coverage(at, is_wrong_)],
     }
 
@@ -130,10 +136,14 @@ def _attack(method: Method, pictures: Sequence[LabelledPicture], name: str, resu
     wrong = [is_wrong(each, measured.result.scores) for each, measured in of]
     successes = [_success(name, bad, measured.distance) for bad, (_, measured) in zip(wrong, of, strict=True)]
     queries = [measured.result.queries for _, measured in of]
+    wrong_when_rounded = sum(is_wrong(each, measured.rounded) for each, measured in of)
+    found = sum(filter(None, successes)) if name == "boundary" else None
     return {
         **_figures(method, [_confidence(measured.result.scores) for _, measured in of], wrong),
-        "wrong_when_rounded": sum(is_wrong(each, measured.rounded) for each, measured in of),
-        "successes": sum(filter(None, successes)) if name == "boundary" else None,
+        "wrong_when_rounded": wrong_when_rounded,
+        "interval_when_rounded": list(wilson(len(of) - wrong_when_rounded, len(of))),
+        "successes": found,
+        "interval_of_successes": None if found is None else list(wilson(found, len(of))),
         "queries": {"min": min(queries), "median": median(queries), "max": max(queries), "sum": sum(queries)},
         "bad_rows": sum(measured.result.bad_rows for _, measured in of),
     }
@@ -203,27 +213,58 @@ def _finite(value: float | np.floating) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
+_OF_MODE = {
+    QUICK: "quick: there are fewer steps, so these figures cannot be compared with those of other runs",
+    AS_PUBLISHED: "as-published: these figures have the deviations of the published code, and are not the contest's",
+}
+
+
 def _warnings(measured: Measured) -> list[str]:
-    found = []
-    if measured.mode == QUICK:
-        found.append("quick: there are fewer steps, so these figures cannot be compared with those of other runs")
-    if measured.mode == AS_PUBLISHED:
-        found.append(
-            "as-published: the deviations of the published code are repeated: these figures are not the contest's"
-        )
-    if measured.randomised:
+    found = [_OF_MODE[measured.mode]] if measured.mode in _OF_MODE else []
+    if measured.checks.randomised:
         found.append("randomised: the same pictures got other scores when they were sent again")
+    elif measured.checks.changed:
+        found.append("changed: after the attacks, clean pictures got other scores than before")
     bad = sum(each.result.bad_rows for results in measured.found.values() for each in results.values())
     if bad:
         found.append(f"bad rows: {bad:,} answers were not finite; an attack cannot use them, and they count as wrong")
-    steps = [each.result.chosen for each in measured.found.get("spsa", {}).values()]
-    flat, taken = sum(each["flat_steps"] for each in steps), sum(each["steps"] for each in steps)
-    if flat:
-        share = f"{flat:,} of {taken:,} SPSA steps ({flat / taken:.0%})"
-        found.append(f"flat: in {share} all probes got the same loss: no gradient shows there")
-    if lost := sum("no_start" in each.result.chosen for each in measured.found.get("boundary", {}).values()):
+    spsa, boundary = (
+        [each.result.chosen for each in measured.found.get(name, {}).values()] for name in ("spsa", "boundary")
+    )
+    if flat := _flat(measured.checks, spsa):
+        found.append(f"flat: {flat}: no gradient shows there")
+    if stuck := _stuck(spsa, boundary):
+        found.append(f"stuck: {stuck}")
+    if lost := sum("no_start" in each for each in boundary):
         found.append(f"no_start: the boundary attack had no picture to start from for {lost:,} pictures")
     return found
+
+
+Chosen = Sequence[Mapping[str, Any]]  # by an attack, of each picture
+
+
+def _flat(checks: AnswerChecks, spsa: Chosen) -> str:
+    """Return where scores do not follow small changes; nothing where they always do."""
+    words = []
+    if checks.flat:
+        words.append(f"{checks.flat:,} of {checks.tried:,} clean pictures got the same scores with small changes")
+    flat, taken = sum(each["flat_steps"] for each in spsa), sum(each["steps"] for each in spsa)
+    if flat:
+        words.append(f"in {flat:,} of {taken:,} SPSA steps ({flat / taken:.0%}) all probes got the same loss")
+    return "; ".join(words)
+
+
+def _stuck(spsa: Chosen, boundary: Chosen) -> str:
+    """Return on how many pictures an attack got nowhere, or no further though it had steps left."""
+    words = []
+    begun = [each for each in spsa if each["steps"]]
+    if useless := sum(not each["best_step"] for each in begun):
+        words.append(f"no step of SPSA made a score worse on {useless:,} of {len(begun):,} pictures")
+    if ended := sum("too_small" in each for each in boundary):
+        words.append(
+            f"the boundary attack found nothing wrong nearby at last on {ended:,} of {len(boundary):,} pictures"
+        )
+    return "; ".join(words)
 
 
 def _timing(timing: Mapping[str, AttackTiming]) -> dict[str, Any]:

@@ -36,7 +36,8 @@ def worst_pictures(
     if chosen:
         words = (
             f"{len(wrong):,} of {len(report['pictures']):,} pictures were answered wrongly under at least one attack. "
-            f"These are the {len(chosen)} most confident wrong answers, one a picture."
+            f"These are the {len(chosen)} most confident wrong answers, one a picture. The grid moves a whole picture, "
+            "so no change is shown of it."
         )
     return f'<section><h2>Worst pictures</h2><p>{words}</p><div class="worst">{cards}</div></section>'
 

@@ -83,7 +83,7 @@ def _why_not_recorded(given: Namespace) -> str:
 
 
 @contextmanager
-def _opened(defense: Defense, batch: int) -> Iterator[tuple[str, DefenseRunner]]:
+def _opened(defense: Defense, batch: int) -> Iterator[tuple[str, str, DefenseRunner]]:
     """Open the defense on this machine's device."""
     from defense_kit.frames import WARMUP_PIXELS
     from defense_kit.harness import never_stopped
@@ -101,6 +101,6 @@ def _opened(defense: Defense, batch: int) -> Iterator[tuple[str, DefenseRunner]]
         pixels=WARMUP_PIXELS,
     )
     try:
-        yield defense.name, session
+        yield defense.name, session.device, session
     finally:
         session.close()

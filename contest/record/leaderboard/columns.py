@@ -113,7 +113,7 @@ def _heading(column: SortColumn, by: Sorting, address: Callable[[str], str]) -> 
 DEFENSE_FIELDS = (
     *("rank", "id", "name", "demo", "team_id", "team", "state", "staked_since", "days_unbroken", "survived", "cents"),
     *("clock_ends", "private_pictures", "private_right", "private_wrong", "private_abstained", "private_faults"),
-    "warmup",
+    *("warmup", "warmup_warnings"),
     *("open_source", "randomised", "broken_at", "broken_week", "broken_by", "broken_by_at"),
 )
 TEAM_FIELDS = ("rank", "id", "name", "unpaid", "sent", "valid", "breaks", "defenses", "cents")
@@ -134,7 +134,7 @@ def _defense(row: DefenseRank) -> Mapping[str, Any]:
     totals = ("pictures", "right", "wrong", "abstained", "faults")
     private = {f"private_{name}": getattr(row.eligibility, name, None) for name in totals}
     team = row.team or TeamName("", "")
-    by = {"broken_by": ";".join(t.id for t in row.broken_by)}
+    by = {"broken_by": ";".join(t.id for t in row.broken_by), "warmup_warnings": ";".join(row.warmup_warnings)}
     by["broken_by_at"] = ";".join(t.at.isoformat() for t in row.broken_by)
     return own | private | by | {"team_id": team.id, "team": team.name}
 

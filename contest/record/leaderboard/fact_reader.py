@@ -173,9 +173,12 @@ def _trials() -> Iterator[of.TrialFacts]:
 
 
 def _warmups() -> Iterator[of.WarmupFacts]:
-    columns = ("defense", "measured_at", "worst_accuracy", "report__version")
+    fields = ("version", "pictures_sha256", "warnings")
+    columns = ("defense", "measured_at", "worst_accuracy", *(f"report__{name}" for name in fields))
     rows = WarmupMeasurement.objects.order_by("pk").values_list(*columns)
-    return (of.WarmupFacts(defense, at, accuracy, int(version)) for defense, at, accuracy, version in rows)
+    for defense, at, accuracy, version, pictures, warnings in rows:
+        codes = tuple(each.partition(":")[0] for each in warnings)
+        yield of.WarmupFacts(defense, at, accuracy, int(version), pictures, codes)
 
 
 def _prizes() -> Iterator[of.PrizeFacts]:

@@ -152,12 +152,15 @@ class TrialFacts:
 
 @dataclass(frozen=True, slots=True)
 class WarmupFacts:
-    """The accuracy of a defense under the worst of the fixed attacks, 0 to 1 (R40), and the attacks' version."""
+    """The accuracy of a defense with the worst answer of the fixed attacks to each picture, 0 to 1 (R40), the attacks'
+    version, the set of pictures, and the codes of the warnings."""
 
     defense: int
     at: datetime
     accuracy: float
     version: int
+    pictures: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ class BreakerRow(TeamName):
 @dataclass(frozen=True, slots=True)
 class DefenseRank:
     """A defense. `days_unbroken` and `survived` count from the stake on; `clock_ends` is when it wins if it stays so.
-    `eligibility` are its totals on the private set (R31), `warmup` is its accuracy under the worst of the fixed
-    attacks, 0 to 1 (R40).
+    `eligibility` are its totals on the private set (R31), `warmup` is its accuracy with the worst answer of the fixed
+    attacks to each picture, 0 to 1 (R40), and `warmup_warnings` say why it may mean little.
 
     What broke it is told with the release of the week; before that, a stake that ended as broken says no more.
     `broken_at` is the receipt of the first picture that did, and `broken_by` are the teams that did in the same week.
@@ -52,6 +52,7 @@ class DefenseRank:
     broken_week: str
     broken_by: tuple[BreakerRow, ...]
     warmup: float | None = None
+    warmup_warnings: tuple[str, ...] = ()
 
     def is_over(self, at: datetime) -> bool:
         """Say whether the time of its stake was over at `at`: it waits for the board, and what is sent then wins
@@ -120,6 +121,7 @@ def _defense(row: Mapping[str, Any]) -> DefenseRank:
         "team": row["team"] and TeamName(**row["team"]),
         "eligibility": row["eligibility"] and AnswerTotals(**row["eligibility"]),
         "broken_by": tuple(_breaker(team) for team in row["broken_by"]),
+        "warmup_warnings": tuple(row.get("warmup_warnings", ())),  # older tables have none
     }
     return DefenseRank(**read)
 

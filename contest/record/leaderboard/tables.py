@@ -20,6 +20,7 @@ from contest.record.leaderboard.facts import (
     LeaderboardFacts,
     PictureFacts,
     StakeFacts,
+    WarmupFacts,
 )
 from contest.record.leaderboard.rows import BreakerRow, DefenseRank, Tables, TeamRow
 from scoring.trials.totals import AnswerTotals
@@ -28,6 +29,7 @@ _DAY = timedelta(days=1)
 _BROKEN_ENDS = (StakeEnd.BROKEN, StakeEnd.VOID)
 _GROUPS = {DefenseStanding.WON: 0, DefenseStanding.STAKED: 1}
 _Row = TypeVar("_Row")
+OTHER_PICTURES = "other pictures"  # beside the codes of a report's warnings
 
 
 def tables(facts: LeaderboardFacts, at: datetime) -> Tables:
@@ -195,12 +197,17 @@ class _Known:
         return {each.defense: each.totals for each in done}
 
     @cached_property
-    def warmups(self) -> dict[int, float]:
-        """Return the newest accuracy of each defense in the warm-up (R40), by the attacks of the newest version: others
-        cannot be compared."""
+    def warmups(self) -> dict[int, WarmupFacts]:
+        """Return the newest warm-up of each defense (R40), by the attacks of the newest version: others cannot be
+        compared. Those with other pictures than the newest one have a warning that says so."""
         done = sorted((each for each in self.facts.warmups if each.at <= self.at), key=lambda each: each.at)
         newest = max((each.version for each in done), default=0)
-        return {each.defense: each.accuracy for each in done if each.version == newest}
+        found = {each.defense: each for each in done if each.version == newest}
+        pictures = done[-1].pictures if done else ""
+        return {
+            defense: each if each.pictures == pictures else replace(each, warnings=(*each.warnings, OTHER_PICTURES))
+            for defense, each in found.items()
+        }
 
     def owner(self, defense: DefenseFacts) -> int | None:
         """Return the team whose defense it was."""
@@ -233,6 +240,7 @@ def _defense(known: _Known, defense: DefenseFacts) -> DefenseRank:
     stake, broke = known.stakes.get(defense.defense), _what_broke(known, defense)
     state = _state(known, defense, stake)
     until = _unbroken_to(known, stake, broke)
+    warmup = known.warmups.get(defense.defense)
     owner, opened = known.owner(defense), _is_open(defense, known.at)
     return DefenseRank(
         rank=None,
@@ -252,7 +260,8 @@ def _defense(known: _Known, defense: DefenseFacts) -> DefenseRank:
         broken_at=broke[0].received_at if broke else None,
         broken_week=broke[0].week if broke else "",
         broken_by=tuple(_breakers(known, broke)),
-        warmup=known.warmups.get(defense.defense),
+        warmup=warmup.accuracy if warmup else None,
+        warmup_warnings=warmup.warnings if warmup else (),
     )
 
 

@@ -47,12 +47,23 @@ settle()
 NETWORK = build()
 
 
+def probabilities(pixels: torch.Tensor) -> np.ndarray:
+    """Return float32 [N, 2] = [bicycle, bird] for float32 pixels [N, S, S, 3] in 0 to 1, on the network's device."""
+    with torch.inference_mode():
+        images = pixels.permute(0, 3, 1, 2)
+        small = functional.interpolate(images, size=(SIZE, SIZE), mode="bilinear", align_corners=False)
+        scores: np.ndarray = NETWORK(small).softmax(dim=1).cpu().numpy()
+    return scores
+
+
+def classify(images: np.ndarray) -> np.ndarray:
+    """Return the probabilities of float32 images [N, S, S, 3] in 0 to 1: what the warm-up attacks."""
+    return probabilities(torch.from_numpy(images.copy()).to(DEVICE))
+
+
 def predict(images: np.ndarray) -> Tuple[List[str], np.ndarray]:
     """Answer uint8 images [N, S, S, 3] with one name each, and the probabilities behind it."""
-    with torch.inference_mode():
-        pixels = torch.from_numpy(images.copy()).to(DEVICE).permute(0, 3, 1, 2).float() / 255
-        small = functional.interpolate(pixels, size=(SIZE, SIZE), mode="bilinear", align_corners=False)
-        scores = NETWORK(small).softmax(dim=1).cpu().numpy()
+    scores = probabilities(torch.from_numpy(images.copy()).to(DEVICE).float() / 255)
     names = np.where(scores[:, 1] > scores[:, 0], "bird", "bicycle")
     return np.where(scores.max(axis=1) >= SURE, names, "abstain").tolist(), scores
 
@@ -65,4 +76,4 @@ def on_ready(ready: ContestReady) -> None:
 
 
 if __name__ == "__main__":
-    serve(predict, name="torch example", on_ready=on_ready)
+    serve(predict, name="torch example", on_ready=on_ready, classify=classify)

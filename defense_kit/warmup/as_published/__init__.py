@@ -27,8 +27,9 @@ DEVIATIONS = {
     "boundary steps": "The boundary attack takes at most 5,000 steps; the contest takes 7,500, most of which have "
     "fewer queries.",
     "boundary windows": "Only tests say whether a step towards the picture grows or shrinks: it grows where more than "
-    "half of their nearer points are wrong, and shrinks below a fifth; in the contest every direction counts, and the "
-    "shares are a quarter and a tenth.",
+    "half of their nearer points are wrong, and shrinks below a fifth; in the contest every direction counts, the "
+    "shares are a quarter and a tenth, and it shrinks only where at least a fifth of the points on the sphere are "
+    "wrong.",
     "boundary end": "The first time its steps are small they are made large again, and every step is a test. The "
     "attack ends after a hundred further small steps in a row; if the steps grow in between, it begins again as "
     "before. The contest ends at the first small step.",

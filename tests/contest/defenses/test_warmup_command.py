@@ -84,6 +84,7 @@ def test_a_run_of_all_attacks_is_recorded(known: Defense, tmp_path: Path, capsys
     row = WarmupMeasurement.objects.get()
     assert row.report == json.loads((tmp_path / "out" / "report.json").read_text())
     assert (row.report["digest"], row.report["defense"]) == (known.digest, known.name)
+    assert row.report["defense_ran_on"].startswith("cpu"), "unlike a participant's, the contest's runner knows it"
     assert f"Recorded for {known.public_id}." in capsys.readouterr().out
 
 
@@ -109,10 +110,11 @@ def test_a_run_on_other_pictures_is_not_recorded(
     assert "only a run on all pictures of the contest is" in capsys.readouterr().err
 
 
-def test_a_run_as_published_is_not_offered(known: Defense, tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="unrecognized arguments: --as-published"):
-        warmup(known, tmp_path / "out", "--as-published")
-    assert not (tmp_path / "out").exists()
+def test_a_run_as_published_is_not_recorded(known: Defense, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    warmup(known, tmp_path / "out", "--as-published", "--attacks", "clean")
+    assert "This run will not be recorded" in capsys.readouterr().err
+    assert not WarmupMeasurement.objects.exists()
+    assert json.loads((tmp_path / "out" / "report.json").read_text())["mode"] == "as-published"
 
 
 def test_a_shipped_defense_is_refused_in_a_sentence(pictures: dict[str, Image], tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ def report(of: Defense, worst: float = 0.75, **changes: Any) -> dict[str, Any]:
         "digest": of.digest,
         "version": VERSION,
         "mode": "default",
+        "pictures_sha256": "0" * 64,
         "attacks": dict.fromkeys(ATTACKS, figures),
         "worst": figures | {"accuracy_at_80": worst},
         "warnings": ["flat: in 3 of 9 SPSA steps all probes got the same loss"],
@@ -68,11 +69,13 @@ def test_the_page_and_the_leaderboard_show_the_newest_one(defense: Defense, clie
         warmup_record(defense, report(defense, worst), now=cast.AFTER)
     page = words(client, address)
     assert "75.00 % with the worst answer to each picture" in page and "Rotations and translations 87.50 %" in page
-    assert "Flat: in 3 of 9 SPSA steps all probes got the same loss." in page
+    assert "Flat: in 3 of 9 SPSA steps all probes got the same loss. SPSA follows differences between scores." in page
     file = client.get(f"{address}warmup.json")
     assert file.json() == report(defense) and file["Content-Disposition"].startswith("attachment")
-    assert "75.00 %" in words(client, "/leaderboard/")
-    assert client.get("/api/v1/leaderboard/").json()["defenses"][0]["warmup"] == 0.75
+    assert "75.00 % flagged: flat" in words(client, "/leaderboard/")
+    row = client.get("/api/v1/leaderboard/").json()["defenses"][0]
+    assert (row["warmup"], row["warmup_warnings"]) == (0.75, ["flat"])
+    assert ",0.75,flat," in client.get("/leaderboard.csv?table=defenses").content.decode()
 
 
 def test_the_leaderboard_compares_measurements_by_the_same_attacks_alone(defense: Defense, client: Client) -> None:

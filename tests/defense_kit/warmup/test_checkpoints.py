@@ -4,8 +4,10 @@ import json
 import os
 import signal
 import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,9 @@ import pytest
 
 from defense_kit.protocol import BatchAnswers
 from defense_kit.warmup import boundary, checkpoints, measure, spsa
-from defense_kit.warmup.attacks import Rows, Scores
+from defense_kit.warmup.attacks import Attack, AttackedPicture, Rows, Scores, clean
 from defense_kit.warmup.boundary import BoundaryState
+from defense_kit.warmup.checkpoints import Checkpoints
 from defense_kit.warmup.pictures import LabelledPicture
 from defense_kit.warmup.results import UnusableResults, open_results
 from defense_kit.warmup.spsa import SpsaState
@@ -59,7 +62,7 @@ def measured(path: Path, batches: int | None = None) -> None:
     session: Any = Session(batches)
     with open_results(path, "d", resume=True) as results:
         measurement = measure.Measurement(session, PICTURES, results, batch=16, folder=path.parent)
-        measurement.run(("spsa", "boundary"), defense="d", digest="d")
+        measurement.run(("spsa", "boundary"), defense="d", digest="d", device=None)
 
 
 def killed(path: Path, batches: int) -> bool:
@@ -132,3 +135,51 @@ def stopped_after(batches: int, send: Callable[..., None]) -> Callable[..., None
 def test_a_state_comes_back_as_it_was(state: SpsaState | BoundaryState) -> None:
     again = unpacked(packed(state), type(state))
     assert repr(again) == repr(state) and packed(again) == packed(state)
+
+
+def test_the_expected_end_counts_the_steps_of_this_run_and_those_that_are_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three pictures of 10 steps: one ended after 4, one was kept at its third and is at its sixth, one is to begin."""
+    state = SpsaState(3, ONE, ONE, ONE, -0.5, ONE, SCORES, -0.75, 2, 196, 1)
+    keeps: list[Any] = []
+
+    def begin(of: AttackedPicture, kept: Any, keep: Any) -> Attack:
+        keeps.append(keep)
+        return clean(of)
+
+    with open_results(tmp_path / "results", "d", resume=True) as results:
+        results.keep_states("spsa", {PICTURES[1].picture.key: (packed(state), 0)})
+        checkpoints = Checkpoints(results, SpsaState, "spsa")
+        for each in PICTURES[:2]:
+            checkpoints.begin(each.picture, begin)
+    keeps[0](replace(state, step=4))
+    keeps[1](replace(state, step=6))
+    checkpoints.end(PICTURES[0].picture.key)
+    assert checkpoints.steps() == (4 + 3, 6)
+
+    moments = iter([0.0, 14.0, 14.0, 14.0])
+    monkeypatch.setattr(measure.time, "monotonic", lambda: next(moments))
+    monkeypatch.setattr(measure.time, "time", lambda: 1_000_000.0)
+    progress = measure._Progress("spsa", 3, 10, lambda: 700, checkpoints.steps)
+    progress.done = 1
+    progress.print_sometimes()
+    ends = time.strftime("%Y-%m-%d %H:%M", time.localtime(1_000_000 + 14 * (2 * 10 - 6) / 7))
+    assert capsys.readouterr().err == f"spsa: 1 of 3 pictures, 50 queries/s, done at {ends} at the latest\n"
+
+
+def test_an_attack_without_steps_expects_its_end_by_pictures(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moments = iter([0.0, 12.0, 12.0, 24.0, 24.0, 24.0])
+    monkeypatch.setattr(measure.time, "monotonic", lambda: next(moments))
+    monkeypatch.setattr(measure.time, "time", lambda: 1_000_000.0)
+    progress = measure._Progress("clean", 4, None, lambda: 24, lambda: (0, 0))
+    progress.print_sometimes()
+    progress.done = 1
+    progress.print_sometimes()
+    ends = time.strftime("%Y-%m-%d %H:%M", time.localtime(1_000_000 + 3 * 24))
+    assert capsys.readouterr().err.splitlines() == [
+        "clean: 0 of 4 pictures, 2 queries/s",
+        f"clean: 1 of 4 pictures, 1 queries/s, done at {ends} at the latest",
+    ]

@@ -1,5 +1,6 @@
 """The report of the warm-up (R40): its figures, its fields as documented, its PNGs, and its page."""
 
+import inspect
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from defense_kit.warmup import ATTACKS, boundary, spatial_grid, spsa, worst_pictures
+from defense_kit.warmup import ATTACKS, EXPLANATIONS, boundary, spatial_grid, spsa, worst_pictures
+from defense_kit.warmup import report as report_module
+from defense_kit.warmup.answer_checks import AnswerChecks
 from defense_kit.warmup.as_published import DEVIATIONS
 from defense_kit.warmup.attacks import AttackResult, Rows, Scores, as_floats
 from defense_kit.warmup.changes import Distance, distance, start_of, write_png
@@ -27,6 +30,7 @@ from tests.defense_kit.warmup.defenses import InProcess, picture
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "defenses.md"
 BIRDS = [LabelledPicture(f"bird/{number}.png", picture(number)) for number in range(5)]
 TIMING = AttackTiming(5, 5, 64, 0.1)
+NOTHING_FOUND = AnswerChecks(randomised=False, changed=False, flat=0, tried=5)
 
 
 def answer(confidence: float, margin: float, **values: Any) -> MeasuredPicture:
@@ -43,7 +47,8 @@ def measured(**found: Sequence[MeasuredPicture]) -> Measured:
         for name, answers in found.items()
     }
     originals = {each.picture.key: "original.png" for each in BIRDS}
-    return Measured("d", "sha256:0", "default", 64, False, by_picture, originals, dict.fromkeys(found, TIMING))
+    timing = dict.fromkeys(found, TIMING)
+    return Measured("d", "sha256:0", "a card", "default", 64, NOTHING_FOUND, by_picture, originals, timing)
 
 
 def reported(**found: Sequence[MeasuredPicture]) -> dict[str, Any]:
@@ -209,7 +214,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
             patch.setattr(module, name, value)
         session: Any = Session(fooled_off_the_grid)
         measurement = Measurement(session, pictures, results, batch=16, folder=folder)
-        found = report(pictures, measurement.run(ATTACKS, defense="<script>alert('&\"')</script>", digest="sha256:1"))
+        found = report(
+            pictures, measurement.run(ATTACKS, defense="<script>alert('&\"')</script>", digest="sha256:1", device=None)
+        )
         kept = {name: dict(results.of(measurement._kept_as(name))) for name in ATTACKS}
     yield found, pictures, folder, {name: {key: each.picture for key, each in of.items()} for name, of in kept.items()}
 
@@ -239,7 +246,8 @@ def test_every_field_is_documented_and_every_documented_field_is_there(run: Run)
     documented = list(documented_fields())
     found = fields(run[0]) - {"pictures[].attacks.ATTACK.distance"}  # null for the grid
     assert len(documented) == len(set(documented)) and found - set(documented) == set()
-    assert set(documented) - found == {"pictures[].attacks.ATTACK.chosen.no_start"}, "that run had a start"
+    rare = {f"pictures[].attacks.ATTACK.chosen.{name}" for name in ("no_start", "too_small")}
+    assert set(documented) - found == rare, "that run had starts and room"
 
 
 def test_the_rounded_picture_is_in_the_png_and_was_sent_again(run: Run) -> None:
@@ -318,8 +326,53 @@ def test_a_change_is_eightfold_around_grey() -> None:
     assert seen.tolist() == [[[136, 120, 255]]]
 
 
+SPSA_STEPS = {"best_step": 1, "steps": 2, "flat_steps": 0}
+
+
+@pytest.mark.parametrize(
+    ("attack", "chosen", "words"),
+    [
+        ("spsa", [SPSA_STEPS, SPSA_STEPS], ""),
+        ("spsa", [SPSA_STEPS, {**SPSA_STEPS, "best_step": 0}], "no step of SPSA made a score worse on 1 of 2 pictures"),
+        ("spsa", [{**SPSA_STEPS, "best_step": 0, "steps": 0}] * 2, ""),
+        ("spsa", [{**SPSA_STEPS, "flat_steps": 1}] * 2, "in 2 of 4 SPSA steps (50%) all probes got the same loss"),
+        ("boundary", [{"steps": 7500, "distance": 12.0}] * 2, ""),
+        (
+            "boundary",
+            [{"steps": 40, "distance": 12.0, "too_small": True}, {"steps": 0}],
+            "the boundary attack found nothing wrong nearby at last on 1 of 2 pictures",
+        ),
+        ("boundary", [{"steps": 0, "no_start": True}, {"steps": 3}], "no picture to start from for 1 pictures"),
+    ],
+)
+def test_what_attacks_met_is_a_warning(attack: str, chosen: list[dict[str, Any]], words: str) -> None:
+    right = answer(4, -1)
+    found = reported(**{attack: [replace(right, result=replace(right.result, chosen=each)) for each in chosen]})
+    assert (words in " ".join(found["warnings"])) if words else found["warnings"] == []
+
+
+@pytest.mark.parametrize(
+    ("checks", "flags"),
+    [
+        (NOTHING_FOUND, []),
+        (replace(NOTHING_FOUND, flat=1), ["flat"]),
+        (replace(NOTHING_FOUND, changed=True), ["changed"]),
+        (replace(NOTHING_FOUND, randomised=True, changed=True, flat=5), ["randomised", "flat"]),
+    ],
+)
+def test_what_the_checks_found_is_a_warning(checks: AnswerChecks, flags: list[str]) -> None:
+    found = report(BIRDS, replace(measured(clean=[answer(4, -1)] * 5), checks=checks))
+    assert [each.partition(":")[0] for each in found["warnings"]] == flags
+
+
+def test_every_warning_is_explained() -> None:
+    source = inspect.getsource(report_module)
+    codes = set(re.findall(r'f?"([a-z][a-z_ -]+): ', source))
+    assert codes == set(EXPLANATIONS)
+
+
 def test_the_page_states_figures_and_warnings_in_words() -> None:
-    found = report(BIRDS, replace(measured(clean=[answer(4, -1)] * 5), randomised=True))
+    found = report(BIRDS, replace(measured(clean=[answer(4, -1)] * 5), checks=replace(NOTHING_FOUND, randomised=True)))
     text = page(found, BIRDS, Path())
     assert "An attack that compares scores is misled by noise" in text and "No answer was wrong" in text
     assert "the code differs from the contest's" in text and "not measured" in text and "not repeated" not in text

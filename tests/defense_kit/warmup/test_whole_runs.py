@@ -62,7 +62,7 @@ def reported(
     arranged = method_of(mode).arranged(in_order(pictures))
     with open_results(folder / f"results-{batch}", "d", resume=False, mode=mode) as results:
         measurement = Measurement(session, arranged, results, batch=batch, folder=folder, mode=mode)
-        found = report(arranged, measurement.run(attacks, defense="d", digest="d"))
+        found = report(arranged, measurement.run(attacks, defense="d", digest="d", device=None))
     del found["timing"], found["batch_size"]
     return found
 

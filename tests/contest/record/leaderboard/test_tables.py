@@ -371,6 +371,12 @@ def test_warm_ups_are_compared_by_the_newest_version_of_the_attacks_at_that_mome
     assert told == [0.8, None]
 
 
+def test_a_warm_up_on_other_pictures_than_the_newest_is_flagged() -> None:
+    warmups = (of.WarmupFacts(1, STAKED, 0.8, 1, "week 1", ("flat",)), of.WarmupFacts(2, SENT, 0.7, 1, "week 2"))
+    told = [first(contest(warmups=warmups), at).warmup_warnings for at in (STAKED, NOW)]
+    assert told == [("flat",), ("flat", "other pictures")]
+
+
 def test_randomised_is_told_of_released_pictures_alone() -> None:
     facts = contest(varied=(of.AnswerFacts(1, 1, W47_END),))
     assert (first(facts, W47_END).randomised, first(facts).randomised) == (False, True)

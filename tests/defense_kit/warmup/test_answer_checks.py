@@ -1,4 +1,5 @@
-"""Whether a defense answers alike: noise that shows everywhere, near the border alone, or not at all."""
+"""Whether a defense answers alike: noise that shows everywhere, near the border alone, or not at all; and whether its
+scores follow small changes."""
 
 import itertools
 from dataclasses import replace
@@ -6,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from defense_kit.warmup.answer_checks import clean_scores, flat_pictures, is_randomised
 from defense_kit.warmup.attacks import Rows, Scores
-from defense_kit.warmup.randomised import is_randomised
 from tests.defense_kit.warmup.defenses import Classify, linear, picture
 
 BOTH = [picture(1), picture(2, is_bird=False), picture(3)]
@@ -82,6 +83,33 @@ def test_the_ends_of_the_way_are_what_was_answered() -> None:
     assert is_randomised(one_hot(separating(), 1e-4), wrong, batch=16)
 
 
-def test_where_one_class_is_answered_the_pictures_alone_are_asked_about() -> None:
-    assert not is_randomised(one_hot(separating(), 1e-4), BOTH[:1], batch=16)
-    assert is_randomised(noisy, BOTH[:1], batch=16)
+def test_where_the_pictures_get_one_class_plain_colours_may_get_the_other() -> None:
+    assert is_randomised(one_hot(separating(), 1e-4), BOTH[:1], batch=16)
+    assert not is_randomised(one_hot(separating(), 0.0), BOTH[:1], batch=16)
+
+
+def never_finite(rows: Rows) -> Scores:
+    return np.full((len(rows), 2), np.nan, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("classify", "expected", "why"),
+    [
+        (linear(), 0, "each change shows in the scores"),
+        (one_hot(separating(), 0.0), 3, "0 and 1 alone"),
+        (lambda rows: np.zeros((len(rows), 2), np.float32), 3, "always the same"),
+        (never_finite, 0, "that is told as bad rows"),
+        (lambda rows: linear()(rows) * [0, 1e-9] + [0, 0.5], 0, "however little they follow"),
+    ],
+)
+@pytest.mark.parametrize("batch", [1, 2, 16])
+def test_flat_pictures_are_those_whose_scores_no_small_change_moves(
+    classify: Classify, expected: int, why: str, batch: int
+) -> None:
+    assert flat_pictures(classify, BOTH, batch=batch) == (expected, 3), why
+
+
+@pytest.mark.parametrize("batch", [1, 2, 16])
+def test_clean_scores_are_those_of_the_pictures_in_their_order(batch: int) -> None:
+    rows = np.stack([each.pixels.astype(np.float32) / 255 for each in BOTH])
+    assert clean_scores(linear(), BOTH, batch=batch).tobytes() == linear()(rows).tobytes()
