@@ -11,7 +11,7 @@ from common.times import distance
 from contest.core import scoring_words
 from contest.defenses.eligibility import CONDITIONS
 from defense_kit.examine import ROUNDS
-from defense_kit.warmup import ATTACK_NAMES, EXPLANATIONS
+from defense_kit.warmup import ATTACK_NAMES, EXPLANATIONS, warning_code
 from scoring.enums import DefenseAnswer, Likeness
 from scoring.models import CopyFlag, Defense
 from scoring.trials.enums import EligibilityCondition
@@ -145,5 +145,6 @@ _SAID: dict[str, Callable[[Any], str]] = {
 @register.filter
 def warning_words(warning: str) -> str:
     """Return a warning of the warm-up as sentences, with what it means."""
-    code, _, found = warning.partition(": ")
-    return f"{code.capitalize()}: {found}. {EXPLANATIONS.get(code, '')}".rstrip()
+    code = warning_code(warning)
+    words = code.replace("_", " ").capitalize() + warning.removeprefix(code)
+    return f"{words}. {EXPLANATIONS.get(code, '')}".rstrip()

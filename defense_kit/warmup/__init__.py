@@ -22,11 +22,15 @@ EXPLANATIONS = {  # of the warnings of a report, by their code
     "changed": "It answers by more than the picture, for example by what it was asked before. A high accuracy says "
     "little.",
     "bad rows": "Their confidence is the lowest, so they are covered last.",
-    "stuck": "On most defenses that does not happen: noise, or answers that depend on what was asked before, may be "
-    "the reason.",
+    "stuck": "Noise, or answers that depend on what was asked before, may be the reason.",
     "flat": "SPSA follows differences between scores. Where there are none it cannot go anywhere, so a high accuracy "
     "under SPSA says little.",
     "no_start": "The boundary attack starts from a picture of the other class that is answered with that class. "
     "If none of those that it tries is, the moved picture is the result.",
     "slow": "The attacks run all the same; they take longer.",
 }
+
+
+def warning_code(warning: str) -> str:
+    """Return the code that a warning of a report begins with."""
+    return warning.partition(":")[0]

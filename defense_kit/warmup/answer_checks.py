@@ -1,4 +1,4 @@
-"""Checks of a defense that need no attack: whether it answers the same picture always alike, and whether small changes
+"""Checks of a defense beside the attacks: whether it answers the same picture always alike, and whether small changes
 of a picture change its scores at all.
 
 A defense that says 0 or 1 alone answers alike nearly everywhere, whatever noise it adds: only where its classes meet
@@ -6,7 +6,7 @@ does the noise show. So the way between a bird and a bicycle is queried twice, e
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,7 @@ IsBird = NDArray[np.bool_]  # [N]
 
 @dataclass(frozen=True, slots=True)
 class AnswerChecks:
-    """What the checks found: whether the same batches got other scores at once, or after the attacks; of how many clean
+    """What the checks found: whether the same batches got other scores at once, or after an attack; of how many clean
     pictures small changes left all scores the same, and how many were tried."""
 
     randomised: bool
@@ -54,14 +54,17 @@ def is_randomised(ask: Ask, pictures: Sequence[AttackedPicture], *, batch: int) 
 def flat_pictures(ask: Ask, pictures: Sequence[AttackedPicture], *, batch: int) -> tuple[int, int]:
     """Return how many of the first clean pictures get exactly the same scores when SPSA's first direction is added to
     them and taken away, and how many were tried. Scores that are not finite are no flat ones."""
-    tried, flat = pictures[:_MOST_PICTURES], 0
-    for each in tried:
-        clean = as_floats(each.pixels)
-        streams = Streams("spsa", each.sha256)
-        signs = streams.float_signs(Purpose.SPSA_SIGNS, clean.size, float(DELTA), step=1, index=0).reshape(clean.shape)
-        scores = _scores(ask, [clean, (clean + signs).clip(0, 1), (clean - signs).clip(0, 1)], batch)
-        flat += bool(np.isfinite(scores).all() and (scores == scores[0]).all())
-    return flat, len(tried)
+    tried = pictures[:_MOST_PICTURES]
+    scores = _scores(ask, itertools.chain.from_iterable(map(_with_probes, tried)), batch).reshape(len(tried), -1, 2)
+    is_flat = np.isfinite(scores).all(axis=(1, 2)) & (scores == scores[:, :1]).all(axis=(1, 2))
+    return int(is_flat.sum()), len(tried)
+
+
+def _with_probes(of: AttackedPicture) -> Iterator[Rows]:
+    """Yield a clean picture, and the first pair of probes that SPSA would query around it."""
+    clean, streams = as_floats(of.pixels), Streams("spsa", of.sha256)
+    signs = streams.float_signs(Purpose.SPSA_SIGNS, clean.size, float(DELTA), step=1, index=0).reshape(clean.shape)
+    return iter([clean, (clean + signs).clip(0, 1), (clean - signs).clip(0, 1)])
 
 
 def _plain_colours(shape: tuple[int, ...]) -> list[Rows]:
@@ -84,7 +87,7 @@ def _differs_near_border(ask: Ask, bicycle: Rows, bird: Rows, batch: int) -> boo
     return False
 
 
-def _same_twice(ask: Ask, rows: list[Rows], batch: int) -> IsBird | None:
+def _same_twice(ask: Ask, rows: Iterable[Rows], batch: int) -> IsBird | None:
     """Return the classes of rows whose scores were the same twice; None where they were not."""
     found = []
     for some, filled in _batches(rows, batch):
@@ -95,14 +98,14 @@ def _same_twice(ask: Ask, rows: list[Rows], batch: int) -> IsBird | None:
     return np.concatenate(found)
 
 
-def _scores(ask: Ask, rows: list[Rows], batch: int) -> Scores:
+def _scores(ask: Ask, rows: Iterable[Rows], batch: int) -> Scores:
     return np.concatenate([ask(filled)[:some] for some, filled in _batches(rows, batch)])
 
 
-def _batches(rows: list[Rows], batch: int) -> Iterator[tuple[int, Rows]]:
-    """Yield whole batches, filled up with zeros, and how many rows count."""
-    for begin in range(0, len(rows), batch):
-        some = rows[begin : begin + batch]
+def _batches(rows: Iterable[Rows], batch: int) -> Iterator[tuple[int, Rows]]:
+    """Yield how many rows of each batch count, and the whole batch, filled up with zeros."""
+    left = iter(rows)
+    while some := list(itertools.islice(left, batch)):
         filled = np.zeros((batch, *some[0].shape), np.float32)
         filled[: len(some)] = np.stack(some)
         yield len(some), filled

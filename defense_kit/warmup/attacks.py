@@ -8,7 +8,7 @@ pictures.
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,8 @@ class AttackedPicture:
 
     def is_wrong(self, scores: Scores) -> bool:
         """Say whether the scores [2] are finite and the other class is at least as high."""
-        return bool(self.margins(scores[np.newaxis])[0] >= 0)
+        bicycle, bird = scores.tolist()
+        return isfinite(bicycle) and isfinite(bird) and (bicycle >= bird if self.is_bird else bird >= bicycle)
 
 
 @dataclass(frozen=True, slots=True)

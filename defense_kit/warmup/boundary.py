@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import sqrt
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -369,11 +369,9 @@ def _first_wrong(of: AttackedPicture, scores: Scores) -> int | None:
 
 def ended_at(way: Way, state: BoundaryState) -> Attack:
     """Return where the walk ended, or the point at the goal's distance on the way there."""
-    chosen: dict[str, Any] = {"steps": state.step}
+    chosen = {"steps": state.step}
     if way.length <= GOAL:
         return AttackResult(state.at, state.scores, state.queries, chosen)
-    if state.towards < LEAST_STEP:
-        chosen["too_small"] = True
     cut = (way.goal.values + GOAL / way.length * way.offset).astype(np.float32)
     scores = (yield cut[np.newaxis])[0].copy()
     return AttackResult(cut, scores, state.queries + 1, {**chosen, "distance": way.length})

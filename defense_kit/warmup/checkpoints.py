@@ -20,19 +20,18 @@ class UnderWay:
     """An attack on a picture: its rows that were not finite so far, and the newest state with how many there were then.
 
     `ahead` are the queries since then of which some rows may not count, which is known at the end of a step. `kept` is
-    set as a whole: the attack works in another thread than what saves. It had `begun_at` steps behind it when this run
-    began.
+    set as a whole: the attack works in another thread than what saves. `steps_before` were taken in earlier runs.
     """
 
     bad_rows: int = 0
-    begun_at: int = 0
+    steps_before: int = 0
     ahead: list[tuple[MadeRows, Scores]] = field(default_factory=list)
     kept: tuple[State, int] | None = None
 
     @property
     def step(self) -> int:
         """Return the number of the newest step."""
-        return self.kept[0].step if self.kept else self.begun_at
+        return self.kept[0].step if self.kept else self.steps_before
 
     def keep(self, state: State) -> None:
         self.count()
@@ -69,19 +68,19 @@ class Checkpoints:
         """Return the attack from where it was; its result counts the bad rows of earlier runs too."""
         kept = self._results.state(self._kept_as, of.key)
         state = unpacked(kept[0], self._state_of) if kept and self._state_of else None
-        bad_rows, begun_at = kept[1] if kept else 0, state.step if state else 0
-        under_way = self._under_way[of.key] = UnderWay(bad_rows, begun_at)
+        bad_rows, steps_before = kept[1] if kept else 0, state.step if state else 0
+        under_way = self._under_way[of.key] = UnderWay(bad_rows, steps_before)
         return counted(begin(of, state, under_way.keep), under_way)
 
     def end(self, picture: bytes) -> None:
         """Forget a picture whose result is kept."""
         ended = self._under_way.pop(picture)
-        self._steps_ended += ended.step - ended.begun_at
+        self._steps_ended += ended.step - ended.steps_before
 
     def steps(self) -> tuple[int, int]:
         """Return how many steps were taken in this run, and how many the pictures under way have behind them."""
-        steps = [(each.step, each.begun_at) for each in self._under_way.values()]
-        taken = sum(step - begun_at for step, begun_at in steps)
+        steps = [(each.step, each.steps_before) for each in self._under_way.values()]
+        taken = sum(step - steps_before for step, steps_before in steps)
         return self._steps_ended + taken, sum(step for step, _ in steps)
 
     def save_each_minute(self) -> None:

@@ -25,6 +25,7 @@ from defense_kit.warmup.scheduler import MOST_SENT, Scheduler, enough_running
 
 PROGRESS_SECONDS = 10.0
 LEAST_BATCH = 8
+_RANDOMISED, _CHANGED = "randomised", "changed"  # what is kept of the checks, for a run that goes on
 _NO_PICTURE = np.zeros((0, 0, 3), np.float32)  # in place of one that is not needed any longer
 
 
@@ -87,14 +88,18 @@ class Measurement:
 
         `device` is what the defense runs on, if that is known.
         """
-        clean = [each.picture for each in self._pictures]
+        clean, timing = [each.picture for each in self._pictures], dict[str, AttackTiming]()
         before = clean_scores(self._ask, clean, batch=self._batch)
-        randomised = is_randomised(self._ask, clean, batch=self._batch)
+        if is_randomised(self._ask, clean, batch=self._batch):
+            self._results.add_flag(_RANDOMISED)
         flat = flat_pictures(self._ask, clean, batch=self._batch)
-        timing = {name: self._attack(name) for name in names}
+        for name in names:
+            timing[name] = self._attack(name)
+            if clean_scores(self._ask, clean, batch=self._batch).tobytes() != before.tobytes():
+                self._results.add_flag(_CHANGED)
         found = {name: self._measured(name) for name in names}
-        after = clean_scores(self._ask, clean, batch=self._batch)
-        checks = AnswerChecks(randomised, before.tobytes() != after.tobytes(), *flat)
+        flags = self._results.flags()
+        checks = AnswerChecks(_RANDOMISED in flags, _CHANGED in flags, *flat)
         originals = {key: write_png(self._folder, of, "clean", of.pixels) for key, of in self._of.items()}
         return Measured(defense, digest, device, self._mode, self._batch, checks, found, originals, timing)
 
@@ -188,8 +193,8 @@ def as_bytes(picture: Rows) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]"
 
 
 class _Progress:
-    """Prints on standard error how many pictures of an attack are done, the rate, and when all will be, at the latest:
-    most pictures take fewer steps than they may."""
+    """Prints on standard error how many pictures of an attack are done, the rate, and when all will be if each takes as
+    many steps as it may."""
 
     def __init__(
         self,
@@ -214,7 +219,7 @@ class _Progress:
         ends, (taken, left) = "", self._work()
         if taken:
             seconds = left * (now - self._began) / taken
-            ends = time.strftime(", done at %Y-%m-%d %H:%M at the latest", time.localtime(time.time() + seconds))
+            ends = time.strftime(", done about %Y-%m-%d %H:%M or earlier", time.localtime(time.time() + seconds))
         self._print(f"{self.done:,} of {self._pictures:,} pictures, {self._rate():,.0f} queries/s{ends}")
 
     def _work(self) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from defense_kit.warmup import AS_PUBLISHED, ATTACK_NAMES, EXPLANATIONS, as_published
+from defense_kit.warmup import AS_PUBLISHED, ATTACK_NAMES, EXPLANATIONS, as_published, warning_code
 from defense_kit.warmup.curves import COVERAGES, curve_svg, highest_risk, percent, risk_at
 from defense_kit.warmup.libraries import MADE_WITH
 from defense_kit.warmup.page_style import STYLE
@@ -99,14 +99,14 @@ def _warnings(warnings: Sequence[str]) -> str:
 def _explained(warnings: Sequence[str]) -> str:
     items = []
     for each in warnings:
-        code, _, words = each.partition(": ")
-        items.append(f"<li><b>{escape(code)}</b>: {escape(words)}. {EXPLANATIONS.get(code, '')}</li>")
+        code = warning_code(each)
+        items.append(f"<li><b>{escape(code)}</b>{escape(each.removeprefix(code))}. {EXPLANATIONS.get(code, '')}</li>")
     return "".join(items)
 
 
 def _accuracies(report: Report) -> str:
-    attacks, head = report["attacks"], ["Attack", "Pictures", "At 80 %", "95 % interval"]
-    head += ["At 100 %", "95 % interval", "Coverage reached", "Answers not finite", "Queries"]
+    attacks, head = report["attacks"], ["Attack", "Pictures", "At 80 %", "95 % interval at 80 %"]
+    head += ["At 100 %", "95 % interval at 100 %", "Coverage reached", "Answers not finite", "Queries"]
     measured = [
         [
             attack_name(name),
@@ -214,8 +214,7 @@ def _method(report: Report) -> str:
     return (
         "<section><h2>How it was measured</h2><dl>"
         f"<dt>Batch size</dt><dd>at most {report['batch_size']:,} pictures</dd>"
-        f"<dt>Attacks ran on</dt><dd>{escape(report['attacks_ran_on'])}</dd>"
-        f"<dt>Defense ran on</dt><dd>{escape(report['defense_ran_on'] or 'not known')}</dd>{made}"
+        f"<dt>Attacks ran on</dt><dd>{escape(report['attacks_ran_on'])}</dd>{made}"
         "</dl><p>Every picture with its scores is in <code>report.json</code> beside this page; the PNGs are in "
         "<code>pictures</code>.</p></section>"
     )
@@ -236,5 +235,6 @@ def _timing(timing: Report) -> str:
     return (
         '<section class="timing"><h2>Timing of the last run</h2><p>Results kept from earlier runs are not timed again. '
         "Forward passes are the rows of whole batches, padding included. A second includes what the attack itself "
-        f"computes.</p>{rows(head, body, 'Work and time')}{notes}</section>"
+        f"computes. The defense ran on: {escape(timing['defense_ran_on'] or 'not known')}.</p>"
+        f"{rows(head, body, 'Work and time')}{notes}</section>"
     )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from defense_kit.frames import CLASSES
-from defense_kit.warmup import AS_PUBLISHED, QUICK, VERSION
+from defense_kit.warmup import AS_PUBLISHED, QUICK, QUICK_STEPS, VERSION
 from defense_kit.warmup.answer_checks import AnswerChecks
 from defense_kit.warmup.attacks import AttackResult, Scores
 from defense_kit.warmup.boundary import GOAL
@@ -26,6 +26,8 @@ from defense_kit.warmup.pictures import LabelledPicture, set_sha256
 
 REQUIRED_PER_SECOND = 100  # pictures; what the contest of 2018 required of a defense
 _GOAL_TOLERANCE = 1e-4
+# To come to a plane, the boundary attack takes thousands of steps: who stops it sooner does not answer by the picture.
+_EARLY_STEPS = 1000
 _WORST_NOTE = (
     "our own measure, not in the publication of 2018: each picture counts with the worst answer of the attacks that "
     "ran on it, the most confident wrong one, or where all are right the least confident"
@@ -92,15 +94,14 @@ def report(pictures: Sequence[LabelledPicture], measured: Measured) -> dict[str,
         "batch_size": measured.batch,
         "made_with": made_with(),
         "attacks_ran_on": _processor(),
-        "defense_ran_on": measured.device,
         "attacks": attacks,
         "worst": {
             "note": _WORST_NOTE,
             **_figures(method, [_rank(each) for each in worst], [each["wrong"] for each in worst]),
         },
         "pictures": rows,
-        "warnings": _warnings(measured),
-        "timing": _timing(measured.timing),
+        "warnings": _warnings(pictures, measured),
+        "timing": _timing(measured.timing, measured.device),
     }
 
 
@@ -219,7 +220,7 @@ _OF_MODE = {
 }
 
 
-def _warnings(measured: Measured) -> list[str]:
+def _warnings(pictures: Sequence[LabelledPicture], measured: Measured) -> list[str]:
     found = [_OF_MODE[measured.mode]] if measured.mode in _OF_MODE else []
     if measured.checks.randomised:
         found.append("randomised: the same pictures got other scores when they were sent again")
@@ -228,46 +229,48 @@ def _warnings(measured: Measured) -> list[str]:
     bad = sum(each.result.bad_rows for results in measured.found.values() for each in results.values())
     if bad:
         found.append(f"bad rows: {bad:,} answers were not finite; an attack cannot use them, and they count as wrong")
-    spsa, boundary = (
-        [each.result.chosen for each in measured.found.get(name, {}).values()] for name in ("spsa", "boundary")
-    )
-    if flat := _flat(measured.checks, spsa):
+    if flat := _flat(measured):
         found.append(f"flat: {flat}: no gradient shows there")
-    if stuck := _stuck(spsa, boundary):
+    if stuck := _stuck(pictures, measured):
         found.append(f"stuck: {stuck}")
-    if lost := sum("no_start" in each for each in boundary):
+    boundary = measured.found.get("boundary", {}).values()
+    if lost := sum("no_start" in each.result.chosen for each in boundary):
         found.append(f"no_start: the boundary attack had no picture to start from for {lost:,} pictures")
     return found
 
 
-Chosen = Sequence[Mapping[str, Any]]  # by an attack, of each picture
-
-
-def _flat(checks: AnswerChecks, spsa: Chosen) -> str:
+def _flat(measured: Measured) -> str:
     """Return where scores do not follow small changes; nothing where they always do."""
-    words = []
+    words, checks = [], measured.checks
     if checks.flat:
         words.append(f"{checks.flat:,} of {checks.tried:,} clean pictures got the same scores with small changes")
-    flat, taken = sum(each["flat_steps"] for each in spsa), sum(each["steps"] for each in spsa)
+    steps = [each.result.chosen for each in measured.found.get("spsa", {}).values()]
+    flat, taken = sum(each["flat_steps"] for each in steps), sum(each["steps"] for each in steps)
     if flat:
         words.append(f"in {flat:,} of {taken:,} SPSA steps ({flat / taken:.0%}) all probes got the same loss")
     return "; ".join(words)
 
 
-def _stuck(spsa: Chosen, boundary: Chosen) -> str:
-    """Return on how many pictures an attack got nowhere, or no further though it had steps left."""
-    words = []
-    begun = [each for each in spsa if each["steps"]]
-    if useless := sum(not each["best_step"] for each in begun):
-        words.append(f"no step of SPSA made a score worse on {useless:,} of {len(begun):,} pictures")
-    if ended := sum("too_small" in each for each in boundary):
+def _stuck(pictures: Sequence[LabelledPicture], measured: Measured) -> str:
+    """Return on how many pictures attacks came nowhere although the scores follow small changes."""
+    words, spsa = [], measured.found.get("spsa", {})
+    of = [(each, spsa[each.picture.key].result) for each in pictures if each.picture.key in spsa]
+    right = [result for each, result in of if not (is_wrong(each, result.scores) or result.bad_rows)]
+    usable = [each.chosen for each in right if each.chosen["steps"] > each.chosen["flat_steps"]]
+    if useless := sum(not each["best_step"] for each in usable):
+        words.append(f"no step of SPSA made a score worse on {useless:,} of {len(usable):,} pictures that stay right")
+    boundary = [each.result.chosen for each in measured.found.get("boundary", {}).values()]
+    most = QUICK_STEPS["boundary"] if measured.mode == QUICK else method_of(measured.mode).steps["boundary"]
+    early = min(_EARLY_STEPS, most)
+    if ended := sum("distance" in each and each["steps"] < early for each in boundary):
         words.append(
-            f"the boundary attack found nothing wrong nearby at last on {ended:,} of {len(boundary):,} pictures"
+            f"the boundary attack found nothing wrong nearby after fewer than {early:,} of {most:,} steps "
+            f"on {ended:,} of {len(boundary):,} pictures"
         )
     return "; ".join(words)
 
 
-def _timing(timing: Mapping[str, AttackTiming]) -> dict[str, Any]:
+def _timing(timing: Mapping[str, AttackTiming], device: str | None) -> dict[str, Any]:
     """Return what may differ from run to run. The speed is that of the fastest attack: others may wait for the attack
     itself more than for the defense."""
     attacks = {name: {**asdict(each), "pictures_per_second": each.pictures_per_second} for name, each in timing.items()}
@@ -275,7 +278,7 @@ def _timing(timing: Mapping[str, AttackTiming]) -> dict[str, Any]:
     warnings = []
     if 0 < fastest < REQUIRED_PER_SECOND:
         warnings.append(f"slow: {fastest:,.0f} pictures/s; {REQUIRED_PER_SECOND} were required in 2018 (a note)")
-    return {"attacks": attacks, "warnings": warnings}
+    return {"attacks": attacks, "defense_ran_on": device, "warnings": warnings}
 
 
 def table(told: Mapping[str, Any]) -> str:

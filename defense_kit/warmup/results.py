@@ -24,6 +24,9 @@ _STATES = """CREATE TABLE IF NOT EXISTS states (
 _MADE_WITH = """CREATE TABLE IF NOT EXISTS made_with (
     defense TEXT, version TEXT, libraries TEXT, PRIMARY KEY (defense, version)
 )"""
+_FLAGS = """CREATE TABLE IF NOT EXISTS flags (
+    defense TEXT, version TEXT, flag TEXT, PRIMARY KEY (defense, version, flag)
+)"""
 _WHICH = "defense = ? AND version = ? AND attack = ?"
 
 
@@ -63,6 +66,19 @@ class Results:
         ).fetchone()
         return found
 
+    def add_flag(self, flag: str) -> None:
+        """Keep what was found about the defense: later runs need not find it again."""
+        with self._connection:
+            self._connection.execute(
+                "INSERT OR IGNORE INTO flags VALUES (?, ?, ?)", (self._defense, self._version, flag)
+            )
+
+    def flags(self) -> set[str]:
+        """Return what was found about the defense in this run and in earlier ones."""
+        which = (self._defense, self._version)
+        found = self._connection.execute("SELECT flag FROM flags WHERE defense = ? AND version = ?", which)
+        return {flag for (flag,) in found}
+
     def pictures(self, attack: str) -> set[bytes]:
         """Return the pictures that an attack is done with."""
         found = self._connection.execute(f"SELECT picture FROM results WHERE {_WHICH}", self._which(attack))
@@ -98,6 +114,7 @@ def open_results(path: Path, defense: str, *, resume: bool, mode: str = DEFAULT)
                 connection.execute(_TABLE)
                 connection.execute(_STATES)
                 connection.execute(_MADE_WITH)
+                connection.execute(_FLAGS)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
                 raise

@@ -24,7 +24,9 @@ MOST_SENT = 2  # batches under way
 # many attacks run, so a long one waits only until few of them do.
 SHORT_ROWS, SHORT_PART = 32, 1 / 8
 THREADS = min(8, os.cpu_count() or 1)  # more wait for each other: what is not NumPy's runs one at a time
+_PARTS = 4  # of many attacks that go on, for each thread: to hand over each one costs as much as a query's answer
 Key = TypeVar("Key")
+_Piece = tuple[Query, int, int]  # rows of a query in a batch: the first one's number in the query, and how many
 
 
 class BatchDefense(Protocol):
@@ -180,18 +182,23 @@ class Scheduler(Generic[Key]):
         It takes no more queries than are enough, so that some are left for the next one.
         """
         rows = self._defense.buffer(self._batch)
-        filled = _FilledBatch[Key](rows)
+        filled, pieces = _FilledBatch[Key](rows), list[_Piece]()
         enough = self._enough()
         while (waiting := self._next()) and filled.count < enough:
             first = waiting[0]
             taken = min(first.rows - first.sent, self._batch - filled.count)
-            filled.written += _written(pool, first.query, first.sent, rows[filled.count : filled.count + taken])
+            pieces.append((first.query, first.sent, taken))
             first.sent += taken
             filled.count += taken
             filled.shares.append((first, taken))
             if first.sent == first.rows:
                 waiting.popleft()
         rows[filled.count :] = 0
+        share = -(-filled.count // THREADS)
+        filled.written = [
+            pool.submit(_write_part, pieces, rows[: filled.count], begin, begin + share)
+            for begin in range(0, filled.count, share)
+        ]
         self._filled = filled
 
     def _send(self, filled: "_FilledBatch[Key]") -> None:
@@ -215,8 +222,11 @@ class Scheduler(Generic[Key]):
 
     def _go_on(self, complete: Sequence[_Running[Key]], pool: ThreadPoolExecutor) -> Iterator[tuple[Key, AttackResult]]:
         """Let attacks work with their answers, and yield the results of those that are over."""
-        for running, result in zip(complete, pool.map(_Running.go_on, complete), strict=True):
-            yield from self._placed(running, result)
+        size = max(1, len(complete) // (_PARTS * THREADS))
+        parts = [complete[begin : begin + size] for begin in range(0, len(complete), size)]
+        for part, results in zip(parts, pool.map(_all_go_on, parts), strict=True):
+            for running, result in zip(part, results, strict=True):
+                yield from self._placed(running, result)
 
     def _placed(self, running: _Running[Key], result: AttackResult | None) -> Iterator[tuple[Key, AttackResult]]:
         """Have an attack wait with its rows; where it is over, yield its result."""
@@ -232,9 +242,15 @@ def enough_running(batch: int, rows: int) -> int:
     return 2 + (MOST_SENT + 1) * batch // rows
 
 
-def _written(pool: ThreadPoolExecutor, query: Query, first: int, out: Rows) -> list[Future[None]]:
-    """Begin to write rows, each thread some of them."""
-    size = -(-len(out) // THREADS)
-    return [
-        pool.submit(write_rows, query, first + start, out[start : start + size]) for start in range(0, len(out), size)
-    ]
+def _write_part(pieces: Sequence[_Piece], out: Rows, begin: int, end: int) -> None:
+    """Write the rows of a batch from number `begin` to `end`; its pieces follow each other."""
+    at = 0
+    for query, first, count in pieces:
+        low, high = max(begin, at), min(end, at + count)
+        if low < high:
+            write_rows(query, first + low - at, out[low:high])
+        at += count
+
+
+def _all_go_on(attacks: Sequence[_Running[Key]]) -> list[AttackResult | None]:
+    return [each.go_on() for each in attacks]

@@ -4,7 +4,9 @@ So nothing depends on the order in which pictures are attacked, and no generator
 """
 
 import hashlib
+import threading
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator, Philox
@@ -27,6 +29,17 @@ class Purpose(IntEnum):
     CORRUPTION = 16
 
 
+class _OfThread(threading.local):
+    """The source that a thread draws signs from: a new one would ask the system for a seed that nothing uses, and cost
+    as much as the words of a whole picture."""
+
+    def __init__(self) -> None:
+        self.bits = Philox(key=0)
+
+
+_of_thread = _OfThread()
+
+
 class Streams:
     """The streams of one attack on one picture, which is named by the SHA-256 of its pixels, 32 bytes."""
 
@@ -36,8 +49,16 @@ class Streams:
 
     def bits(self, purpose: int, *, step: int = 0, index: int = 0) -> Philox:
         """Return the source of raw words."""
+        bits = Philox(key=0)
+        bits.state = self._state(purpose, step, index)
+        return bits
+
+    def _state(self, purpose: int, step: int, index: int) -> Any:
+        """Return the state of a new source: nothing was drawn."""
         key = np.frombuffer(self.key, "<u8").astype(np.uint64)
-        return Philox(key=key, counter=np.array([0, index, step, purpose], np.uint64))
+        counter = np.array([0, index, step, purpose], np.uint64)
+        nothing = {"buffer": np.zeros(4, np.uint64), "buffer_pos": 4, "has_uint32": 0, "uinteger": 0}
+        return {"bit_generator": "Philox", "state": {"counter": counter, "key": key}, **nothing}
 
     def draws(self, purpose: int, *, step: int = 0, index: int = 0) -> Generator:
         """Return the source of uniform, normal and other numbers."""
@@ -60,7 +81,9 @@ class Streams:
         return signs
 
     def _sign_bytes(self, purpose: int, values: int, *, step: int, index: int) -> NDArray[np.uint8]:
-        words = self.bits(purpose, step=step, index=index).random_raw(-(-values // _WORD_BITS))
+        bits = _of_thread.bits
+        bits.state = self._state(purpose, step, index)
+        words = bits.random_raw(-(-values // _WORD_BITS))
         return words.astype("<u8", copy=False).view(np.uint8)
 
     def normals(self, values: int, *, step: int, index: int) -> NDArray[np.float32]:

@@ -36,8 +36,7 @@ def worst_pictures(
     if chosen:
         words = (
             f"{len(wrong):,} of {len(report['pictures']):,} pictures were answered wrongly under at least one attack. "
-            f"These are the {len(chosen)} most confident wrong answers, one a picture. The grid moves a whole picture, "
-            "so no change is shown of it."
+            f"These are the {len(chosen)} most confident wrong answers, one a picture."
         )
     return f'<section><h2>Worst pictures</h2><p>{words}</p><div class="worst">{cards}</div></section>'
 
@@ -63,7 +62,7 @@ def _card(
 ) -> str:
     attack = row["worst"]
     result, clean = row["attacks"][attack], row["attacks"].get("clean")
-    views = [_view((folder / row["original"]).read_bytes(), "original", _outputs(clean))]
+    views, note = [_view((folder / row["original"]).read_bytes(), "original", _outputs(clean))], ""
     if attack != "clean":
         png = (folder / result["png"]).read_bytes()
         views.append(_view(png, "attacked", _outputs(result)))
@@ -73,9 +72,11 @@ def _card(
             since = "moved picture" if attack in ("spsa", "boundary") else "original"
             caption = f"change from the {since} ×\N{NO-BREAK SPACE}{CONTRAST}"
             views.append(_view(_png(change(as_bytes(start), attacked)), caption, ""))
+        else:
+            note = " No change is shown: the grid moves the whole picture."
     return (
         f"<article><h3>{escape(row['file'])}: {attack_name(attack)}</h3>"
-        f'<div class="views">{"".join(views)}</div><p>{_words(row["class"], result)}</p></article>'
+        f'<div class="views">{"".join(views)}</div><p>{_words(row["class"], result)}{note}</p></article>'
     )
 
 

@@ -134,9 +134,9 @@ def _defense(row: DefenseRank) -> Mapping[str, Any]:
     totals = ("pictures", "right", "wrong", "abstained", "faults")
     private = {f"private_{name}": getattr(row.eligibility, name, None) for name in totals}
     team = row.team or TeamName("", "")
-    by = {"broken_by": ";".join(t.id for t in row.broken_by), "warmup_warnings": ";".join(row.warmup_warnings)}
-    by["broken_by_at"] = ";".join(t.at.isoformat() for t in row.broken_by)
-    return own | private | by | {"team_id": team.id, "team": team.name}
+    joined = {"broken_by": ";".join(t.id for t in row.broken_by), "warmup_warnings": ";".join(row.warmup_warnings)}
+    joined["broken_by_at"] = ";".join(t.at.isoformat() for t in row.broken_by)
+    return own | private | joined | {"team_id": team.id, "team": team.name}
 
 
 def _cell_value(value: Any) -> Any:

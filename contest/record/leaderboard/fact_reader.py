@@ -17,6 +17,7 @@ from contest.record.leaderboard import facts as of
 from contest.record.leaderboard.rows import TeamName
 from contest.releases.snapshot import snapshot
 from contest.teams.models import Association, TeamMerge
+from defense_kit.warmup import warning_code
 from labeling.enums import Origin
 from labeling.models import Image
 from policy.calendar import week_of
@@ -177,8 +178,7 @@ def _warmups() -> Iterator[of.WarmupFacts]:
     columns = ("defense", "measured_at", "worst_accuracy", *(f"report__{name}" for name in fields))
     rows = WarmupMeasurement.objects.order_by("pk").values_list(*columns)
     for defense, at, accuracy, version, pictures, warnings in rows:
-        codes = tuple(each.partition(":")[0] for each in warnings)
-        yield of.WarmupFacts(defense, at, accuracy, int(version), pictures, codes)
+        yield of.WarmupFacts(defense, at, accuracy, int(version), pictures, tuple(map(warning_code, warnings)))
 
 
 def _prizes() -> Iterator[of.PrizeFacts]:

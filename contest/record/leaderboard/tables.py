@@ -198,16 +198,15 @@ class _Known:
 
     @cached_property
     def warmups(self) -> dict[int, WarmupFacts]:
-        """Return the newest warm-up of each defense (R40), by the attacks of the newest version: others cannot be
-        compared. Those with other pictures than the newest one have a warning that says so."""
-        done = sorted((each for each in self.facts.warmups if each.at <= self.at), key=lambda each: each.at)
-        newest = max((each.version for each in done), default=0)
-        found = {each.defense: each for each in done if each.version == newest}
-        pictures = done[-1].pictures if done else ""
-        return {
-            defense: each if each.pictures == pictures else replace(each, warnings=(*each.warnings, OTHER_PICTURES))
-            for defense, each in found.items()
-        }
+        """Return the newest warm-up of each published defense (R40), by the attacks of the newest version: others
+        cannot be compared. Those with other pictures than the newest one have a warning that says so."""
+        published = {each.defense for each in self.published}
+        known = [each for each in self.facts.warmups if each.at <= self.at and each.defense in published]
+        newest = max((each.version for each in known), default=0)
+        done = sorted((each for each in known if each.version == newest), key=lambda each: each.at)
+        found = {each.defense: each for each in done}
+        others = [each for each in found.values() if each.pictures != done[-1].pictures]
+        return found | {each.defense: replace(each, warnings=(*each.warnings, OTHER_PICTURES)) for each in others}
 
     def owner(self, defense: DefenseFacts) -> int | None:
         """Return the team whose defense it was."""

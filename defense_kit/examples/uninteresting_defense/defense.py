@@ -1,4 +1,4 @@
-"""A defense that fixed attacks cannot break, and that is not robust: noise on the picture, one-hot scores.
+"""A defense that misleads attacks and is not robust: noise on the picture, one-hot scores.
 
 The noise moves the border of its classes all the time, so an attack that walks along it is lost; scores of exactly 0
 and 1 hide every gradient. The warm-up flags both, `randomised` and `flat`, whatever the accuracy. It is here to show

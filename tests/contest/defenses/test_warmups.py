@@ -72,7 +72,7 @@ def test_the_page_and_the_leaderboard_show_the_newest_one(defense: Defense, clie
     assert "Flat: in 3 of 9 SPSA steps all probes got the same loss. SPSA follows differences between scores." in page
     file = client.get(f"{address}warmup.json")
     assert file.json() == report(defense) and file["Content-Disposition"].startswith("attachment")
-    assert "75.00 % flagged: flat" in words(client, "/leaderboard/")
+    assert "75.00 % flagged" in words(client, "/leaderboard/")
     row = client.get("/api/v1/leaderboard/").json()["defenses"][0]
     assert (row["warmup"], row["warmup_warnings"]) == (0.75, ["flat"])
     assert ",0.75,flat," in client.get("/leaderboard.csv?table=defenses").content.decode()

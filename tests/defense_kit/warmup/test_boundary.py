@@ -128,20 +128,24 @@ def test_where_it_ends_too_far_away_the_way_is_cut(monkeypatch: pytest.MonkeyPat
     assert result.queries == states[-1].queries + 1
 
 
-def test_a_walk_that_finds_nothing_wrong_any_longer_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The defense answers rightly from its five hundredth answer on."""
+@pytest.mark.slow("a thousand steps")
+@pytest.mark.parametrize(("right_after", "ends_early"), [(500, True), (10**6, False)])
+def test_a_defense_that_is_right_once_it_was_asked_often_ends_it_early(
+    right_after: int, ends_early: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The report flags an end above the goal within a thousand steps: another defense does not come to it."""
     monkeypatch.setattr(module, "GOAL", 1.0)
-    monkeypatch.setattr(module, "LEAST_STEP", 1e-3)
+    monkeypatch.setattr(module, "STEPS", 1000)
     answered = itertools.count()
 
     def learning(rows: Rows) -> Scores:
         scores = plane(SHAPE, 2.0)(rows)
-        for number, each in zip(answered, scores, strict=False):
-            each[:] = each if number < 500 else (0, 1)
+        for each in scores:
+            each[:] = each if next(answered) < right_after else (0, 1)
         return scores
 
-    result, states = walked(learning)
-    assert result.chosen["too_small"] and states[-1].step < 7500 and result.queries > 500
+    result, _ = walked(learning)
+    assert result.chosen["distance"] > 1 and (result.chosen["steps"] < 1000) is ends_early
 
 
 def test_a_picture_that_is_wrong_is_returned_at_once() -> None:

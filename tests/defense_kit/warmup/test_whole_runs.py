@@ -99,7 +99,11 @@ def test_a_report_is_the_same_at_any_batch_size_and_in_any_order(
 def test_a_change_on_the_page_is_since_the_published_first_move(tmp_path: Path) -> None:
     mode = "as-published"
     found = reported(tmp_path, mode, PICTURES[:2], batch=64, attacks=("spsa",))
-    text = page({**found, "timing": {"attacks": {}, "warnings": []}, "batch_size": 64}, PICTURES, tmp_path)
+    text = page(
+        {**found, "timing": {"attacks": {}, "defense_ran_on": None, "warnings": []}, "batch_size": 64},
+        PICTURES,
+        tmp_path,
+    )
     row = next(each for each in found["pictures"] if each["attacks"]["spsa"]["wrong"])
     of = next(each.picture for each in PICTURES if each.picture.sha256.hex() == row["id"])
     with Image.open(tmp_path / row["attacks"]["spsa"]["png"]) as attacked:

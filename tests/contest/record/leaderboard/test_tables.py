@@ -367,14 +367,17 @@ def test_the_newest_warm_up_of_the_moment_is_told() -> None:
 
 def test_warm_ups_are_compared_by_the_newest_version_of_the_attacks_at_that_moment() -> None:
     warmups = (of.WarmupFacts(1, STAKED, 0.8, 9), of.WarmupFacts(2, SENT, 0.7, 10))
-    told = [first(contest(warmups=warmups), at).warmup for at in (STAKED, NOW)]
+    told = [first(contest(warmups=warmups, defenses=(defense(1), defense(2))), at).warmup for at in (STAKED, NOW)]
     assert told == [0.8, None]
 
 
 def test_a_warm_up_on_other_pictures_than_the_newest_is_flagged() -> None:
     warmups = (of.WarmupFacts(1, STAKED, 0.8, 1, "week 1", ("flat",)), of.WarmupFacts(2, SENT, 0.7, 1, "week 2"))
-    told = [first(contest(warmups=warmups), at).warmup_warnings for at in (STAKED, NOW)]
-    assert told == [("flat",), ("flat", "other pictures")]
+    both = contest(warmups=warmups, defenses=(defense(1), defense(2)))
+    assert [first(both, at).warmup_warnings for at in (STAKED, NOW)] == [("flat",), ("flat", "other pictures")]
+    assert first(contest(warmups=warmups), NOW).warmup_warnings == ("flat",), "the other one is not published"
+    again = of.WarmupFacts(1, SENT + DAY, 0.8, 1, "week 2")
+    assert first(replace(both, warmups=(*warmups, again)), NOW).warmup_warnings == (), "measured again"
 
 
 def test_randomised_is_told_of_released_pictures_alone() -> None:
