@@ -201,7 +201,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "contest/demo/programs.py:tar_of",
         "contest/demo/programs.py:zip_of",
         "defense_kit/warmup/corruptions/digital.py:jpeg",
-        "defense_kit/warmup/streams.py:Streams.bits",
+        "defense_kit/warmup/streams.py:Streams._state",
     ),
     "written by another process of this server": (
         "contest/management/commands/simulate.py:Command._play_apart",

@@ -24,7 +24,7 @@ MOST_SENT = 2  # batches under way
 # many attacks run, so a long one waits only until few of them do.
 SHORT_ROWS, SHORT_PART = 32, 1 / 8
 THREADS = min(8, os.cpu_count() or 1)  # more wait for each other: what is not NumPy's runs one at a time
-_PARTS = 4  # of many attacks that go on, for each thread: to hand over each one costs as much as a query's answer
+_PARTS = 4  # for each thread, of the attacks that go on: to hand over each one by itself takes longer
 Key = TypeVar("Key")
 _Piece = tuple[Query, int, int]  # rows of a query in a batch: the first one's number in the query, and how many
 
