@@ -17,7 +17,7 @@ from defense_kit.warmup.answer_checks import AnswerChecks, clean_scores, flat_pi
 from defense_kit.warmup.attacks import Attack, Rows, Scores, as_floats, single_query
 from defense_kit.warmup.changes import distance, start_of, write_png
 from defense_kit.warmup.checkpoints import Begin, Checkpoints
-from defense_kit.warmup.methods import OURS, Method, method_of
+from defense_kit.warmup.methods import OURS, Method, method_of, most_steps
 from defense_kit.warmup.pictures import LabelledPicture
 from defense_kit.warmup.report import AttackTiming, Measured, MeasuredPicture
 from defense_kit.warmup.results import Results
@@ -113,8 +113,8 @@ class Measurement:
         begun = (
             (each.picture.key, checkpoints.begin(each.picture, self._begin(name, each, scheduler.room))) for each in of
         )
-        most_steps = self._steps.get(name) or self._method.steps.get(name)
-        progress = _Progress(name, len(of), most_steps, lambda: scheduler.counts.wanted, checkpoints.steps)
+        most = most_steps(self._mode, name)
+        progress = _Progress(name, len(of), most, lambda: scheduler.counts.wanted, checkpoints.steps)
 
         def sent() -> None:
             checkpoints.save_each_minute()

@@ -3,7 +3,18 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from defense_kit.warmup import AS_PUBLISHED, boundary, changes, corruptions, coverage, pictures, spatial_grid, spsa
+from defense_kit.warmup import (
+    AS_PUBLISHED,
+    QUICK,
+    QUICK_STEPS,
+    boundary,
+    changes,
+    corruptions,
+    coverage,
+    pictures,
+    spatial_grid,
+    spsa,
+)
 from defense_kit.warmup.as_published import boundary as published_boundary
 from defense_kit.warmup.as_published import corruptions as published_corruptions
 from defense_kit.warmup.as_published import coverage as published_coverage
@@ -82,3 +93,8 @@ PUBLISHED = Method(
 def method_of(mode: str) -> Method:
     """Return the method of a mode."""
     return PUBLISHED if mode == AS_PUBLISHED else OURS
+
+
+def most_steps(mode: str, attack: str) -> int | None:
+    """Return how many steps of an attack a picture has at most in a mode; None for an attack without steps."""
+    return (QUICK_STEPS if mode == QUICK else method_of(mode).steps).get(attack)

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from defense_kit.frames import CLASSES
-from defense_kit.warmup import AS_PUBLISHED, QUICK, QUICK_STEPS, VERSION
+from defense_kit.warmup import AS_PUBLISHED, QUICK, VERSION
 from defense_kit.warmup.answer_checks import AnswerChecks
 from defense_kit.warmup.attacks import AttackResult, Scores
 from defense_kit.warmup.boundary import GOAL
 from defense_kit.warmup.changes import Distance
 from defense_kit.warmup.coverage import wilson
 from defense_kit.warmup.libraries import made_with
-from defense_kit.warmup.methods import Method, method_of
+from defense_kit.warmup.methods import Method, method_of, most_steps
 from defense_kit.warmup.pictures import LabelledPicture, set_sha256
 
 REQUIRED_PER_SECOND = 100  # pictures; what the contest of 2018 required of a defense
@@ -225,7 +225,7 @@ def _warnings(pictures: Sequence[LabelledPicture], measured: Measured) -> list[s
     if measured.checks.randomised:
         found.append("randomised: the same pictures got other scores when they were sent again")
     elif measured.checks.changed:
-        found.append("changed: after the attacks, clean pictures got other scores than before")
+        found.append("changed: after an attack, clean pictures got other scores than before the first one")
     bad = sum(each.result.bad_rows for results in measured.found.values() for each in results.values())
     if bad:
         found.append(f"bad rows: {bad:,} answers were not finite; an attack cannot use them, and they count as wrong")
@@ -260,7 +260,7 @@ def _stuck(pictures: Sequence[LabelledPicture], measured: Measured) -> str:
     if useless := sum(not each["best_step"] for each in usable):
         words.append(f"no step of SPSA made a score worse on {useless:,} of {len(usable):,} pictures that stay right")
     boundary = [each.result.chosen for each in measured.found.get("boundary", {}).values()]
-    most = QUICK_STEPS["boundary"] if measured.mode == QUICK else method_of(measured.mode).steps["boundary"]
+    most = most_steps(measured.mode, "boundary") or 0
     early = min(_EARLY_STEPS, most)
     if ended := sum("distance" in each and each["steps"] < early for each in boundary):
         words.append(
