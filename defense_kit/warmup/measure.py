@@ -219,7 +219,7 @@ class _Progress:
         ends, (taken, left) = "", self._work()
         if taken:
             seconds = left * (now - self._began) / taken
-            ends = time.strftime(", done about %Y-%m-%d %H:%M or earlier", time.localtime(time.time() + seconds))
+            ends = time.strftime(", done about %Y-%m-%d %H:%M", time.localtime(time.time() + seconds))
         self._print(f"{self.done:,} of {self._pictures:,} pictures, {self._rate():,.0f} queries/s{ends}")
 
     def _work(self) -> tuple[int, int]:
