@@ -60,6 +60,7 @@ def attack_name(attack: str) -> str:
 
 def rows(head: Sequence[str], body: Iterable[Sequence[str]], caption: str) -> str:
     """Return a table of escaped cells, the first of each row its heading. On a phone each row is a block."""
+    head = [each.replace(" %", "\N{NO-BREAK SPACE}%") for each in head]
     heads = "".join(f'<th scope="col">{each}</th>' for each in head)
     lines = "".join(
         f'<tr><th scope="row">{first}</th>'
