@@ -20,7 +20,7 @@ import numpy as np
 from django.db import connection
 from django.utils import timezone
 
-from bench.networks import SIDE, Bare, build, weights
+from bench.networks import BARE_WAYS, SIDE, Bare, build, weights
 from bench.scored import defense, pictures, policy_of
 from defense_kit.limits import DefenseLimits
 from labeling.models import Image
@@ -51,8 +51,8 @@ def turn(
         if image:
             arms.append(_Arm(name, image, partial(_sealed, Path(folder)), chosen, policy))
         ways: dict[str, Callable[[], float]] = {
-            way: partial(_alone, partial(Bare, name, file, chosen, batch_size, tuned=tuned), batches)
-            for way, tuned in (("bare", False), ("bare, memory kept", True))
+            way: partial(_alone, partial(Bare, name, file, chosen, batch_size, settings), batches)
+            for way, settings in BARE_WAYS.items()
         }
         for arm in arms:
             stack.callback(arm.close)

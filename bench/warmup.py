@@ -53,7 +53,8 @@ def throughput(_: Cluster, plan: WarmupPlan | None = None) -> Section:
             figures.append(Figure.at_least(f"queries/s, {what}", ratio, OF_BARE, floor="bare forward"))
     how = (
         "Queries a second of an attack in the middle of a run, through a defense in a process of its own, over the "
-        "rows a second of the network alone in a process with nothing else. "
+        "rows a second of the network alone in a process with nothing else, which keeps its memory in pages of the "
+        "usual size; the defense has large ones. "
         f"Medians of {plan.rounds} turns, in each of which the network alone is timed before and after. "
         f"The network has {THREADS} thread, the machine {os.cpu_count()} processors: "
         f"what makes the queries and what answers them work side by side. Measured at {commit()}."

@@ -11,7 +11,7 @@ from bench import networks
 from bench.images import torch_weights
 from defense_kit.conversation import ConversationDeadlines
 from defense_kit.harness import DefenseSession, open_defense
-from defense_kit.limits import DefenseLimits, library_settings
+from defense_kit.limits import DefenseLimits
 from defense_kit.process import start_process
 from defense_kit.warmup.moves import SIDE
 
@@ -78,8 +78,8 @@ def opened(place: Path, rows: int) -> DefenseSession:
 
 @contextmanager
 def bare(place: Path, rows: int) -> Iterator["subprocess.Popen[str]"]:
-    """Run the network alone, with the settings that a defense has; it reads numbers of batches and writes rows/s."""
-    settings = os.environ | library_settings(DefenseLimits().cpus)
+    """Run the network alone, keeping its memory; it reads numbers of batches and writes rows/s."""
+    settings = os.environ | networks.FLOOR_SETTINGS
     command = [*_COMMAND, str(rows)]
     process = subprocess.Popen(
         command, cwd=place, env=settings, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

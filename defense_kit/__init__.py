@@ -7,5 +7,5 @@ and NumPy 1.20; everything else in this package belongs to the side that asks.
 from defense_kit.classifiers import from_warmup
 from defense_kit.serve import ContestReady, serve
 
-__version__ = "1.3.0"
+__version__ = "1.3.1"
 __all__ = ["ContestReady", "from_warmup", "serve"]

@@ -18,7 +18,9 @@ HELLO_SECONDS = 30  # from there until its HELLO
 SHORT_WAIT = {"GOMP_SPINCOUNT": "1000"}
 # A program whose C library is GNU's gives memory of the size of a batch back at once, and every batch pays for each
 # page again: measured, a small network took three times as long.
-_ALLOCATOR = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(KEPT_BYTES))
+KEPT_MEMORY = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(KEPT_BYTES))
+# In pages of 2 MiB instead of 4 KiB, the processor looks up fewer addresses: docs/decisions/0050.
+LARGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -35,8 +37,9 @@ class DefenseLimits:
 
 
 def library_settings(cpus: int) -> dict[str, str]:
-    """Return environment variables that limit libraries to `cpus` threads and keep freed memory for the next batch.
+    """Return environment variables that limit libraries to `cpus` threads and keep freed memory, in large pages, for
+    the next batch.
 
     A library that counts the machine's processors would start more threads than a defense has processor time for.
     """
-    return {**dict.fromkeys(_THREADS, str(cpus)), **_ALLOCATOR, **SHORT_WAIT}
+    return {**dict.fromkeys(_THREADS, str(cpus)), **KEPT_MEMORY, **LARGE_PAGES, **SHORT_WAIT}

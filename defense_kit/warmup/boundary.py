@@ -109,29 +109,17 @@ def approach(
     return result
 
 
-class BoundedPicture(NamedTuple):
-    """A picture, and how far each of its values may go down and up."""
-
-    values: _Floats
-    least: _Floats
-    most: _Floats
-
-
 class Way(NamedTuple):
     """A goal; what, added to it, makes a picture; and the L2 length of that."""
 
-    goal: BoundedPicture
+    goal: _Floats
     offset: _Floats
     length: float
 
 
 def way_from(goal: _Floats, at: _Floats) -> Way:
     """Return the way from the goal to a picture."""
-    return _way(BoundedPicture(goal, -goal, 1 - goal), at)
-
-
-def _way(goal: BoundedPicture, at: _Floats) -> Way:
-    offset = at - goal.values
+    offset = at - goal
     return Way(goal, offset, sqrt(sum_of_products(offset, offset)))
 
 
@@ -163,13 +151,13 @@ class Candidate:
     def __init__(self, way: Way, direction: _Floats, length: float) -> None:
         goal, offset, radius = way
         self._way, self.offset = way, direction
-        work = direction * offset
         # The part of the direction along the offset is taken out. The length of the rest follows without another array.
-        part = _sum(work) / (radius * radius)
+        part = sum_of_products(direction, offset) / (radius * radius)
         sine_squared = length * length / (radius * radius) - part * part
-        direction += np.multiply(offset, sqrt(max(0.0, 1 - sine_squared)) - part, out=work)
-        np.maximum(direction, goal.least, out=direction)
-        np.minimum(direction, goal.most, out=direction)
+        work = offset * (sqrt(max(0.0, 1 - sine_squared)) - part)
+        direction += work
+        np.maximum(direction, np.negative(goal, out=work), out=direction)
+        np.minimum(direction, np.subtract(1, goal, out=work), out=direction)
 
     def go_nearer(self, towards: float) -> None:
         """Go to the point that is nearer than the sphere's by this part of the way."""
@@ -179,20 +167,17 @@ class Candidate:
 
     def write(self, out: _Floats) -> None:
         """Write the point's picture: its values are from 0 to 1."""
-        np.add(self._way.goal.values, self.offset, out=out)
+        np.add(self._way.goal, self.offset, out=out)
 
 
 def sum_of_products(one: _Floats, other: _Floats) -> float:
-    """Return the sum over all values."""
-    return _sum(one * other)
-
-
-def _sum(values: _Floats) -> float:
-    """Return the sum: of each column of a picture in its own precision, of all columns in float64.
+    """Return the sum over all values: of each column in its own precision, of all columns in float64.
 
     Without BLAS, whose sums change with its threads, which spin while they wait.
     """
-    return float(values.sum(axis=0).sum(dtype=np.float64))
+    rows = len(one)
+    columns = np.einsum("ij,ij->j", one.reshape(rows, -1), other.reshape(rows, -1))
+    return float(columns.sum(dtype=np.float64))
 
 
 class StepRule(NamedTuple):
@@ -316,7 +301,7 @@ def step_from(
         state = replace(state, step_window=(*state.step_window, *counted)[-_STEP_WINDOW:])
         found.nearer.clear()  # it may be held until the step is over
         index = indices.stop
-    if wrong is not None and (nearer := _way(way.goal, wrong.picture)).length < way.length:
+    if wrong is not None and (nearer := way_from(way.goal, wrong.picture)).length < way.length:
         state, way = replace(state, at=wrong.picture, scores=wrong.scores), nearer
     return adjusted(state, rule), way
 
@@ -372,6 +357,6 @@ def ended_at(way: Way, state: BoundaryState) -> Attack:
     chosen = {"steps": state.step}
     if way.length <= GOAL:
         return AttackResult(state.at, state.scores, state.queries, chosen)
-    cut = (way.goal.values + GOAL / way.length * way.offset).astype(np.float32)
+    cut = (way.goal + GOAL / way.length * way.offset).astype(np.float32)
     scores = (yield cut[np.newaxis])[0].copy()
     return AttackResult(cut, scores, state.queries + 1, {**chosen, "distance": way.length})

@@ -23,7 +23,9 @@ MOST_SENT = 2  # batches under way
 # SPSA needs one answer before it has 64 again. Queries that have as many rows as there is `room` are all short while
 # many attacks run, so a long one waits only until few of them do.
 SHORT_ROWS, SHORT_PART = 32, 1 / 8
-THREADS = min(8, os.cpu_count() or 1)  # more wait for each other: what is not NumPy's runs one at a time
+# One processor is left to the defense: a thread that takes its time costs more than it gives (docs/decisions/0050).
+# More than eight threads wait for each other: what is not NumPy's runs one at a time.
+THREADS = min(8, max(1, (os.cpu_count() or 1) - 1))
 _PARTS = 4  # for each thread, of the attacks that go on: to hand over each one by itself takes longer
 Key = TypeVar("Key")
 _Piece = tuple[Query, int, int]  # rows of a query in a batch: the first one's number in the query, and how many
@@ -112,10 +114,10 @@ class Scheduler(Generic[Key]):
     def run(self, attacks: Iterable[tuple[Key, Attack]]) -> Iterator[tuple[Key, AttackResult]]:
         """Yield the result of each attack under its key, as soon as it is over."""
         more, self._more = iter(attacks), True
-        with ThreadPoolExecutor(THREADS) as pool:
+        with ThreadPoolExecutor(THREADS) as pool, ThreadPoolExecutor(THREADS) as beginners:
             while True:
                 yield from self._begun()
-                self._begin(more, pool)
+                self._begin(more, beginners)
                 if self._filled is None and self._rows_waiting() >= self._enough():
                     self._fill(pool)
                 may_send = len(self._under_way) < MOST_SENT
@@ -155,20 +157,20 @@ class Scheduler(Generic[Key]):
             return self._batch
         return min(self._batch, unanswered // MOST_SENT)
 
-    def _begin(self, more: Iterator[tuple[Key, Attack]], pool: ThreadPoolExecutor) -> None:
+    def _begin(self, more: Iterator[tuple[Key, Attack]], beginners: ThreadPoolExecutor) -> None:
         """Let attacks begin beside all else, until a batch is full or no more may run: it may take a tenth of a second
         until one has rows."""
         while (
             self._more
             and self._running < self._most_running
-            and len(self._beginning) < max(1, THREADS - 1)  # one goes on with what was answered
+            and len(self._beginning) < THREADS
             and self._rows_waiting() < self._batch
         ):
             if (found := next(more, None)) is None:
                 self._more = False
                 return
             begun = _Running(*found)
-            self._beginning[pool.submit(begun.go_on)] = begun
+            self._beginning[beginners.submit(begun.go_on)] = begun
             self._running += 1
 
     def _begun(self) -> Iterator[tuple[Key, AttackResult]]:

@@ -17,7 +17,7 @@ from bench import label_page, machine, run, scoring
 from bench.forms import IMAGE_SIZE, form
 from bench.label_gold import chance_of_slower
 from bench.label_hand import Traffic, _pairs
-from bench.networks import CNN, RESNET50, Bare, build, source, weights
+from bench.networks import BARE_WAYS, CNN, RESNET50, Bare, build, source, weights
 from bench.outcome import Figure, Report, Section, median_ratio, percentiles, record, record_sections
 from bench.servers import Cluster
 from bench.warmup_peers import nearest, seconds_to, success
@@ -205,9 +205,9 @@ def test_resnet50_has_the_size_of_resnet50() -> None:
     assert sum(each.numel() for each in network.parameters()) == 25_557_032 - 998 * 2049
 
 
-@pytest.mark.parametrize("tuned", [False, True])
-def test_the_bare_forward_pass_is_timed_in_a_process_of_its_own(tuned: bool, tmp_path: Any) -> None:
-    with Bare(CNN, weights(CNN, tmp_path), "cpu", 2, tuned=tuned) as bare:
+@pytest.mark.parametrize("way", BARE_WAYS)
+def test_the_bare_forward_pass_is_timed_in_a_process_of_its_own(way: str, tmp_path: Any) -> None:
+    with Bare(CNN, weights(CNN, tmp_path), "cpu", 2, BARE_WAYS[way]) as bare:
         assert bare(1) > 0 and bare(2) > 0
 
 

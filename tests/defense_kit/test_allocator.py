@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -33,18 +34,26 @@ def in_thread(count):
 in_thread(10)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 in_thread(100)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+sizes = dict(line.split()[:2] for line in open("/proc/self/smaps_rollup") if line.endswith("kB\\n"))
+print(faults, sizes["AnonHugePages:"])
 """
 _PAGES = 4 * 100 * 224 * 224 * 3 * 4 // 4096
+_LARGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
 @pytest.mark.slow("a process with NumPy for each way")
-def test_memory_that_is_kept_is_not_paid_for_again() -> None:
-    faults = {}
-    for first in ("", "keep_memory()"):
+def test_memory_that_is_kept_is_not_paid_for_again_and_lies_in_large_pages() -> None:
+    settings = library_settings(1)
+    one_thread = {"PATH": "/usr/bin", "OPENBLAS_NUM_THREADS": settings["OPENBLAS_NUM_THREADS"]}
+    ways = {"nothing": ("", {}), "keep_memory": ("keep_memory()", {}), "a defense": ("", settings)}
+    faults, large = dict[str, int](), dict[str, int]()
+    for way, (first, added) in ways.items():
         command = [sys.executable, "-c", _PICTURES.format(first=first)]
-        environment = {"PATH": "/usr/bin", "OPENBLAS_NUM_THREADS": library_settings(1)["OPENBLAS_NUM_THREADS"]}
-        ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        faults[first] = int(ran.stdout)
-    assert faults[""] > _PAGES / 2, "else there is nothing to keep"
-    assert faults["keep_memory()"] < _PAGES / 20
+        ran = subprocess.run(command, env=one_thread | added, capture_output=True, text=True, check=True)
+        faults[way], large[way] = map(int, ran.stdout.split())
+    assert faults["nothing"] > _PAGES / 2, "else there is nothing to keep"
+    assert max(faults["keep_memory"], faults["a defense"]) < _PAGES / 20
+    has_large_pages = _LARGE_PAGES.exists() and "[never]" not in _LARGE_PAGES.read_text()
+    for way in ("keep_memory", "a defense"):
+        assert (large[way] > large["nothing"]) == has_large_pages, way

@@ -140,6 +140,7 @@ def test_nothing_tells_the_contest_from_a_trial(probed: dict[str, Any]) -> None:
         "MKL_NUM_THREADS": "1",
         "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
         "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
         "GOMP_SPINCOUNT": "1000",
         "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
         "PYTHONHASHSEED": "0",
