@@ -16,16 +16,18 @@ def keep_memory() -> None:
     """
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):
-        if not library.mallopt(_M_MMAP_THRESHOLD, KEPT_BYTES):
+        keeps_all = bool(library.mallopt(_M_MMAP_THRESHOLD, KEPT_BYTES))
+        if not keeps_all:
             library.mallopt(_M_MMAP_THRESHOLD, _MOST_OF_OLD_LIBRARIES)
         library.mallopt(_M_TRIM_THRESHOLD, KEPT_BYTES)
         library.mallopt(_M_ARENA_MAX, 1)  # the arena of a thread gives whatever is free back at once
-        if hasattr(mmap, "MADV_HUGEPAGE"):
+        if keeps_all and hasattr(mmap, "MADV_HUGEPAGE"):
             _use_large_pages(library)
 
 
 def _use_large_pages(library: ctypes.CDLL) -> None:
-    """Have the next part of the heap lie in large pages where the system has them. None is used before it is needed."""
+    """Have the next part of the heap lie in large pages where the system has them; no page is taken before it is
+    needed."""
     library.malloc.restype, library.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
     library.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     library.free.restype, library.free.argtypes = None, [ctypes.c_void_p]

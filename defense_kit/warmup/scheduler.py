@@ -25,7 +25,9 @@ MOST_SENT = 2  # batches under way
 SHORT_ROWS, SHORT_PART = 32, 1 / 8
 # One processor is left to the defense: a thread that takes its time costs more than it gives (docs/decisions/0050).
 # More than eight threads wait for each other: what is not NumPy's runs one at a time.
-THREADS = min(8, max(1, (os.cpu_count() or 1) - 1))
+_PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+THREADS = min(8, max(1, _PROCESSORS - 1))
+BEGINNERS = max(1, THREADS // 4)  # threads of attacks that begin, which is rare, beside those
 _PARTS = 4  # for each thread, of the attacks that go on: to hand over each one by itself takes longer
 Key = TypeVar("Key")
 _Piece = tuple[Query, int, int]  # rows of a query in a batch: the first one's number in the query, and how many
@@ -114,7 +116,7 @@ class Scheduler(Generic[Key]):
     def run(self, attacks: Iterable[tuple[Key, Attack]]) -> Iterator[tuple[Key, AttackResult]]:
         """Yield the result of each attack under its key, as soon as it is over."""
         more, self._more = iter(attacks), True
-        with ThreadPoolExecutor(THREADS) as pool, ThreadPoolExecutor(THREADS) as beginners:
+        with ThreadPoolExecutor(THREADS) as pool, ThreadPoolExecutor(BEGINNERS) as beginners:
             while True:
                 yield from self._begun()
                 self._begin(more, beginners)
@@ -163,7 +165,7 @@ class Scheduler(Generic[Key]):
         while (
             self._more
             and self._running < self._most_running
-            and len(self._beginning) < THREADS
+            and len(self._beginning) < BEGINNERS
             and self._rows_waiting() < self._batch
         ):
             if (found := next(more, None)) is None:

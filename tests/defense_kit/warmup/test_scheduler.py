@@ -171,7 +171,8 @@ def test_attacks_that_were_answered_together_work_side_by_side(monkeypatch: pyte
 
 
 def test_an_attack_begins_while_two_batches_of_others_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "THREADS", 3)
+    monkeypatch.setattr(module, "THREADS", 1)  # those that go on need no thread of those that begin
+    monkeypatch.setattr(module, "BEGINNERS", 2)
     answered = threading.Event()
 
     def slow() -> Attack:
