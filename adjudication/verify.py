@@ -38,9 +38,9 @@ from adjudication.verifier.ledger_checks import check_ledger
 from adjudication.verifier.manifest_checks import check_manifest, check_waiting
 from adjudication.verifier.panels import read_panels
 from adjudication.verifier.picture_checks import check_attacks, check_origins
-from adjudication.verifier.pictures import PictureCheck, Processes, check_images, processes_for
+from adjudication.verifier.pictures import CheckProcesses, PictureCheck, check_images, processes_for
 from adjudication.verifier.policies import check_zones, read_policies
-from adjudication.verifier.release import Release, begin_table, earlier_releases, sizes_of
+from adjudication.verifier.release import CheckedRelease, begin_table, earlier_releases, sizes_of
 from adjudication.verifier.release_reader import (
     Manifest,
     NotARelease,
@@ -88,7 +88,7 @@ def _check(
     manifest: Manifest,
     previous: Path | None,
     pictures: bool,
-    processes: Processes | None,
+    processes: CheckProcesses | None,
     findings: Findings,
     progress: Progress,
 ) -> None:
@@ -115,7 +115,7 @@ def _check(
     if earlier.left_out:
         findings.note(f"chain: {earlier.left_out} and those before it are not compared: they take too much memory")
     policies = read_policies(manifest, [each.manifest for each in earlier.releases], findings)
-    release = Release(folder, manifest, tables, earlier, policies)
+    release = CheckedRelease(folder, manifest, tables, earlier, policies)
     answers = begin_answers(release, table_process)
     check_images(tables[form.IMAGES], manifest, findings)
     check_bounds(release, findings)
@@ -128,7 +128,7 @@ def _check(
     _note_what_waits(manifest, findings)
 
 
-def _check_rows(release: Release, answers: Callable[[], tuple[Findings, int]], findings: Findings) -> None:
+def _check_rows(release: CheckedRelease, answers: Callable[[], tuple[Findings, int]], findings: Findings) -> None:
     manifest, tables, policies = release.manifest, release.tables, release.policies.named
     images, defenses = release.by(form.IMAGES, "image_id"), release.by(form.DEFENSES, "defense_id")
     sizes = sizes_of(tables[form.IMAGES])

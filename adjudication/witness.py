@@ -44,7 +44,7 @@ ALL_SIGNED, REFUSED, NOTHING_TO_SIGN = 0, 1, 2
 _MOST_SHOWN = 5
 
 
-class Refusal(Exception):
+class WitnessRefusal(Exception):
     """Why a witness does not sign a release."""
 
 
@@ -60,14 +60,14 @@ class _Signed:
 def signed_releases(folder: Path) -> list[_Signed]:
     """Return the release in `folder`, or the signed ones that lie in it, in the order of the chain.
 
-    Raises NotARelease where there is none, Refusal where the one that is named is unsigned or its checkpoint is of
-    something else.
+    Raises NotARelease where there is none, WitnessRefusal where the one that is named is unsigned or its checkpoint is
+    of something else.
     """
     folder = folder.resolve()
     if (folder / form.MANIFEST).exists():
         found = _signed(folder)
         if found is None:
-            raise Refusal(f"{folder}: unsigned: the contest signs first, and a witness below it")
+            raise WitnessRefusal(f"{folder}: unsigned: the contest signs first, and a witness below it")
         return [found]
     names = [name for name in names_in(folder) if form.parse_release_name(name)]
     places = [folder / name for name in names if (folder / name / form.MANIFEST).is_file()]
@@ -81,7 +81,7 @@ def _signed(place: Path) -> _Signed | None:
     try:
         found = read_checkpoint(place, manifest)
     except NoteError as error:
-        raise Refusal(f"{place}: {form.SIGNATURE}: {error}") from error
+        raise WitnessRefusal(f"{place}: {form.SIGNATURE}: {error}") from error
     return None if found is None else _Signed(place, manifest, found[1])
 
 
@@ -89,8 +89,8 @@ def witness(release: _Signed, key: SecretKey, log: CheckpointLog, *, first: Veri
     """Check a release and add this witness's signature; returns False where it is there already.
 
     `first` is the contest's key where somebody gave it; else the one that this witness began with, or the first that
-    the contest names. `at` is the time in seconds since 1970. Raises Refusal, or ForkError for another release in a
-    place of the chain that is signed.
+    the contest names. `at` is the time in seconds since 1970. Raises WitnessRefusal, or ForkError for another release
+    in a place of the chain that is signed.
     """
     contest = _contest_key(release, log, first)
     try:
@@ -100,7 +100,7 @@ def witness(release: _Signed, key: SecretKey, log: CheckpointLog, *, first: Veri
         signed = note.with_line(cosign_note(note.text, key, at=at)).encode()
         parse_note(signed)  # one line more may be more than anybody reads
     except NoteError as error:
-        raise Refusal(f"{release.manifest.name}: {error}") from error
+        raise WitnessRefusal(f"{release.manifest.name}: {error}") from error
     if log.contest(contest.name) is None:
         log.add_contest(contest)
         show(f"The contest's key is {contest}. Compare it with what the contest publishes: it is trusted from now on.")
@@ -114,7 +114,7 @@ def _checked(release: _Signed, key: SecretKey, log: CheckpointLog, contest: Veri
     keys = follow_keys(contest, read_keys(release.place.resolve().parent))
     signed = read_contest_signature(release.place, release.manifest, keys)
     if signed is None:
-        raise Refusal(f"{release.manifest.name} is not signed by {contest.short} or a later key of the contest")
+        raise WitnessRefusal(f"{release.manifest.name} is not signed by {contest.short} or a later key of the contest")
     log.check(release.checkpoint)
     note, _, _ = signed
     if note.check(key.verifier_key(SignatureKind.COSIGNATURE)) is not None:
@@ -124,7 +124,7 @@ def _checked(release: _Signed, key: SecretKey, log: CheckpointLog, contest: Veri
     if differences := verify(release.place).all_differences():
         for difference in differences[:_MOST_SHOWN]:
             show(f"{release.manifest.name}: {difference}")
-        raise Refusal(f"{release.manifest.name} is not signed: {len(differences):,} differences found")
+        raise WitnessRefusal(f"{release.manifest.name} is not signed: {len(differences):,} differences found")
     return note
 
 
@@ -132,7 +132,7 @@ def _contest_key(release: _Signed, log: CheckpointLog, first: VerifierKey | None
     """Return the contest's key from which everything follows."""
     known = log.contest(release.checkpoint.origin)
     if known is not None and first is not None and first != known:
-        raise Refusal(f"this witness began with {known}, which is not the key that was given")
+        raise WitnessRefusal(f"this witness began with {known}, which is not the key that was given")
     return known or first or _named_key(release)
 
 
@@ -140,9 +140,9 @@ def _named_key(release: _Signed) -> VerifierKey:
     try:
         key = read_keys(release.place.resolve().parent).key_for(release.checkpoint.size)
     except NoteError as error:
-        raise Refusal(str(error)) from error
+        raise WitnessRefusal(str(error)) from error
     if key is None or key.name != release.checkpoint.origin:
-        raise Refusal(
+        raise WitnessRefusal(
             "keys.json beside the release does not name its key. Mirror the contest again, or give --contest."
         )
     return key
@@ -154,10 +154,10 @@ def _check_what_was_seen(release: _Signed, log: CheckpointLog) -> None:
     if latest is None or checkpoint.size == latest.size:
         return  # of the same place it is the same release: the process was killed before its signature was there
     if checkpoint.size < latest.size:
-        raise Refusal(f"{checkpoint.name} is older than {latest.name}, whose signature commits to it as well")
+        raise WitnessRefusal(f"{checkpoint.name} is older than {latest.name}, whose signature commits to it as well")
     before, steps = list_releases_before(release.place, release.manifest), checkpoint.size - latest.size
     if len(before) < steps:
-        raise Refusal(f"releases between {latest.name} and {checkpoint.name} are not here: mirror them first")
+        raise WitnessRefusal(f"releases between {latest.name} and {checkpoint.name} are not here: mirror them first")
     log.check(replace(latest, sha256=before[steps - 1].sha256))
 
 
@@ -182,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyFileError, NoteError, NotARelease) as error:
         show(error, stream=sys.stderr)
         return NOTHING_TO_SIGN
-    except (Refusal, ForkError, OSError) as error:
+    except (WitnessRefusal, ForkError, OSError) as error:
         show(error, stream=sys.stderr)
         return REFUSED
 

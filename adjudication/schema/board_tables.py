@@ -21,13 +21,13 @@ from adjudication.schema.cell_kinds import (
 from adjudication.schema.columns import (
     Between,
     FilledWith,
+    InForceAt,
     InWeek,
     NamesRow,
     New,
     NotBefore,
     Once,
-    PolicyInForce,
-    Table,
+    TableSchema,
     bound,
     derived,
     free,
@@ -46,7 +46,7 @@ _COUNTED = {
     "recused": free(NUMBER, "R21", "who stepped aside is in no release", Between(0, 10_000)),
 }
 
-APPEALS = Table(
+APPEALS = TableSchema(
     form.APPEALS,
     ("appeal_id",),
     "R18",
@@ -71,7 +71,7 @@ APPEALS = Table(
     },
 )
 
-STATEMENTS = Table(
+STATEMENTS = TableSchema(
     form.STATEMENTS,
     ("case_id", "team_id"),
     "R18",
@@ -84,7 +84,7 @@ STATEMENTS = Table(
     },
 )
 
-CASES = Table(
+CASES = TableSchema(
     form.CASES,
     ("case_id",),
     "R19",
@@ -94,9 +94,9 @@ CASES = Table(
         "image_id": bound(IMAGE_ID, "R19", words="with the ruling it is about"),
         "ruling_number": bound(NUMBER, "R19", words="the ruling that held when it was opened"),
         "opened_at": bound(TIME, "R19", words="after the ruling, before the decision, no later than its appeals"),
-        "opened_policy_version": derived(NUMBER, "R21", "", PolicyInForce("opened_at")),
+        "opened_policy_version": derived(NUMBER, "R21", "", InForceAt("opened_at")),
         "decided_at": bound(TIME, "R19", NotBefore("opened_at"), words="of an overrule, that of the ruling it made"),
-        "policy_version": derived(NUMBER, "R21", "", PolicyInForce("decided_at")),
+        "policy_version": derived(NUMBER, "R21", "", InForceAt("decided_at")),
         "outcome": derived(kind_of("uphold|more_taskers|overrule"), "R19", "`votes`"),
         "label": derived(one_of(Label).optional(), "R20", "`votes`"),
         "reasons": derived(REASONS, "R20", "`votes`"),
@@ -111,7 +111,7 @@ CASES = Table(
     },
 )
 
-MOTIONS = Table(
+MOTIONS = TableSchema(
     form.MOTIONS,
     ("case_id",),
     "R21",
@@ -123,11 +123,11 @@ MOTIONS = Table(
         "details": bound(JSON_OBJECT, "R21", words="of a carried one, what the decision says"),
         "reason": bound(TEXT, "R21", words="of a carried one, that of the decision; otherwise the mover's words"),
         "opened_at": bound(TIME, "R21", words="before it was decided"),
-        "opened_policy_version": derived(NUMBER, "R21", "", PolicyInForce("opened_at")),
+        "opened_policy_version": derived(NUMBER, "R21", "", InForceAt("opened_at")),
         "decided_at": bound(
             TIME, "R21", InWeek(), NotBefore("opened_at"), words="of a carried one, that of the decision"
         ),
-        "policy_version": derived(NUMBER, "R21", "", PolicyInForce("decided_at")),
+        "policy_version": derived(NUMBER, "R21", "", InForceAt("decided_at")),
         "outcome": bound(
             kind_of("carried|lost|dropped"),
             "R21",
@@ -138,7 +138,7 @@ MOTIONS = Table(
     },
 )
 
-EXAMINATIONS = Table(
+EXAMINATIONS = TableSchema(
     form.EXAMINATIONS,
     ("number",),
     "R37",
@@ -152,7 +152,7 @@ EXAMINATIONS = Table(
     },
 )
 
-AUDIT = Table(
+AUDIT = TableSchema(
     form.AUDIT,
     ("number",),
     "R39",

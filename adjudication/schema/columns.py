@@ -135,7 +135,7 @@ class Unchanged:
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyInForce:
+class InForceAt:
     """The version of the policy that was in force at the time in another column."""
 
     at: str
@@ -156,7 +156,7 @@ Bound: TypeAlias = (
     | Once
     | New
     | Unchanged
-    | PolicyInForce
+    | InForceAt
 )
 
 
@@ -197,7 +197,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableSchema:
     """A table: the columns that name a row and by which rows are sorted, the rule it is about, the revision of the
     format that added it, and its columns in the order of the file."""
 

@@ -24,15 +24,15 @@ from adjudication.schema.columns import (
     BeforeWeekEnd,
     Between,
     FilledWith,
+    InForceAt,
     InWeek,
     NamesRow,
     New,
     NotBefore,
     NotBeforeNamed,
     Once,
-    PolicyInForce,
     SameAsNamed,
-    Table,
+    TableSchema,
     Unchanged,
     bound,
     derived,
@@ -44,7 +44,7 @@ _OF_DEFENSE = NamesRow(form.DEFENSES, "defense_id")
 MOST_CENTS = 10**14
 DECISION_KINDS = one_of(DecisionKind)
 
-ATTACKS = Table(
+ATTACKS = TableSchema(
     form.ATTACKS,
     ("number",),
     "R26",
@@ -71,11 +71,11 @@ ATTACKS = Table(
             ATTACK_ID.optional(), "R26", "the first attack with the same picture, here or in an earlier release"
         ),
         "targets": bound(DEFENSE_IDS, "R23", NamesRow(form.DEFENSES, "defense_id"), words="in their order, each once"),
-        "policy_version": derived(NUMBER.optional(), "R25", "", PolicyInForce("received_at")),
+        "policy_version": derived(NUMBER.optional(), "R25", "", InForceAt("received_at")),
     },
 )
 
-TEAMS = Table(
+TEAMS = TableSchema(
     form.TEAMS,
     ("team_id",),
     "R25",
@@ -92,7 +92,7 @@ TEAMS = Table(
     },
 )
 
-ASSOCIATIONS = Table(
+ASSOCIATIONS = TableSchema(
     form.ASSOCIATIONS,
     ("number",),
     "R27",
@@ -107,7 +107,7 @@ ASSOCIATIONS = Table(
     },
 )
 
-DECISIONS = Table(
+DECISIONS = TableSchema(
     form.DECISIONS,
     ("number",),
     "R21",
@@ -122,13 +122,13 @@ DECISIONS = Table(
         "subject": bound(JSON_OBJECT, "R21", words="numbers of teams, defenses and stakes that there are"),
         "details": bound(JSON_OBJECT, "R21", words="what the row that was made by it says: criteria, statement, cents"),
         "reason": bound(TEXT, "R21", words="that of the motion; before the board voted on these it is free"),
-        "policy_version": derived(NUMBER, "R21", "", PolicyInForce("decided_at")),
+        "policy_version": derived(NUMBER, "R21", "", InForceAt("decided_at")),
         "decided_at": bound(TIME, "R21", InWeek(), words="when the motion was carried"),
         "case_id": bound(CASE_ID.optional(), "R21", NamesRow(form.MOTIONS, "case_id"), since=3),
     },
 )
 
-BATCHES = Table(
+BATCHES = TableSchema(
     form.BATCHES,
     ("number",),
     "R32",
@@ -142,7 +142,7 @@ BATCHES = Table(
     },
 )
 
-STAKES = Table(
+STAKES = TableSchema(
     form.STAKES,
     ("number",),
     "R36",
@@ -181,7 +181,7 @@ STAKES = Table(
     },
 )
 
-AWARDS = Table(
+AWARDS = TableSchema(
     form.AWARDS,
     ("number",),
     "R37",
@@ -198,7 +198,7 @@ AWARDS = Table(
     },
 )
 
-LEDGER = Table(
+LEDGER = TableSchema(
     form.LEDGER,
     ("number",),
     "R34",

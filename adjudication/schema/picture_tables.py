@@ -28,7 +28,7 @@ from adjudication.schema.columns import (
     NotBefore,
     NotBeforeNamed,
     Once,
-    Table,
+    TableSchema,
     bound,
     derived,
     free,
@@ -39,7 +39,7 @@ _OF_IMAGE = NamesRow(form.IMAGES, "image_id")
 _ANSWER = "of counted answers the ruling follows from it, by R13 to R15"
 _SHAPE = "the questions that were asked follow from the answers (R10); " + _ANSWER
 
-IMAGES = Table(
+IMAGES = TableSchema(
     form.IMAGES,
     ("image_id",),
     "R2",
@@ -61,7 +61,7 @@ IMAGES = Table(
     },
 )
 
-RESPONSES = Table(
+RESPONSES = TableSchema(
     form.RESPONSES,
     ("response_id",),
     "R8",
@@ -92,7 +92,7 @@ RESPONSES = Table(
     },
 )
 
-RULINGS = Table(
+RULINGS = TableSchema(
     form.RULINGS,
     ("image_id", "number"),
     "R16",
@@ -119,7 +119,7 @@ RULINGS = Table(
     },
 )
 
-PROVENANCE = Table(
+PROVENANCE = TableSchema(
     form.PROVENANCE,
     ("image_id",),
     "R2",
@@ -139,7 +139,7 @@ PROVENANCE = Table(
     },
 )
 
-PANELS = Table(
+PANELS = TableSchema(
     form.PANELS,
     ("image_id", "panel"),
     "R7",

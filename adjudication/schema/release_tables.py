@@ -12,12 +12,12 @@ from typing import Any, TypeAlias
 
 from adjudication.schema import release_format as form
 from adjudication.schema.board_tables import BOARD_TABLES
-from adjudication.schema.columns import Column, Table
+from adjudication.schema.columns import Column, TableSchema
 from adjudication.schema.contest_tables import CONTEST_TABLES
 from adjudication.schema.picture_tables import PICTURE_TABLES
 from adjudication.schema.scoring_tables import SCORING_TABLES
 
-DECLARED: Mapping[str, Table] = MappingProxyType(
+DECLARED: Mapping[str, TableSchema] = MappingProxyType(
     {table.file: table for table in (*PICTURE_TABLES, *SCORING_TABLES, *CONTEST_TABLES, *BOARD_TABLES)}
 )
 

@@ -25,7 +25,7 @@ from adjudication.schema.columns import (
     NotBefore,
     Once,
     SameAsNamed,
-    Table,
+    TableSchema,
     Unchanged,
     bound,
     derived,
@@ -43,7 +43,7 @@ _OF_IMAGE = NamesRow(form.IMAGES, "image_id")
 _OF_RUN = "the same in all answers of a run"
 _SAID = "what its team, or an organizer, said of it"
 
-PREDICTIONS = Table(
+PREDICTIONS = TableSchema(
     form.PREDICTIONS,
     ("prediction_id",),
     "R29",
@@ -73,7 +73,7 @@ PREDICTIONS = Table(
     },
 )
 
-FAULTS = Table(
+FAULTS = TableSchema(
     form.FAULTS,
     ("defense_id", "image_id", "round"),
     "R30",
@@ -97,8 +97,8 @@ _BREAK = {
     "answer": derived(one_of(Label), "R29", "the prediction of that round"),
     "found_at": bound(TIME, "R29", words="not before the ruling"),
 }
-BREAKS = Table(form.BREAKS, ("break_id",), "R29", 1, _BREAK)
-UNPROVED = Table(
+BREAKS = TableSchema(form.BREAKS, ("break_id",), "R29", 1, _BREAK)
+UNPROVED = TableSchema(
     form.UNPROVED,
     ("break_id",),
     "R29",
@@ -110,7 +110,7 @@ UNPROVED = Table(
         "found_at": bound(TIME, "R29", words="not before the ruling"),
     },
 )
-MISTAKES = Table(
+MISTAKES = TableSchema(
     form.MISTAKES,
     ("defense_id", "image_id"),
     "R29",
@@ -124,7 +124,7 @@ MISTAKES = Table(
     },
 )
 
-DEFENSES = Table(
+DEFENSES = TableSchema(
     form.DEFENSES,
     ("defense_id",),
     "R28",
@@ -160,7 +160,7 @@ DEFENSES = Table(
     },
 )
 
-ELIGIBILITY = Table(
+ELIGIBILITY = TableSchema(
     form.ELIGIBILITY,
     ("number",),
     "R31",

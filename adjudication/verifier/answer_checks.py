@@ -20,7 +20,7 @@ from adjudication.verifier import derived
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import is_before
 from adjudication.verifier.panels import PanelKey, Panels, counted_ids, panel_key
-from adjudication.verifier.release import EarlierReleases, Release
+from adjudication.verifier.release import CheckedRelease, EarlierReleases
 from adjudication.verifier.release_reader import Manifest, compare_text, csv_text
 from adjudication.verifier.rows import Row, RowIndex, Times
 from labeling.enums import Answer, Label, PanelState
@@ -36,13 +36,15 @@ _RULING = ("image_id", "panel", "decided_at", "decided_by", "policy_version", "e
 _WITH_ALL = (PanelState.FULL, PanelState.SETTLED)
 
 
-def begin_answers(release: Release, processes: Executor | None) -> Callable[[], tuple[Findings, int]]:
+def begin_answers(release: CheckedRelease, processes: Executor | None) -> Callable[[], tuple[Findings, int]]:
     """Begin to check the answers in another process where there is one; returns what waits for the result."""
     if processes is None:
         return partial(check_answers, release)
     manifest, none = release.manifest.without_files(), EarlierReleases((), whole=False)
     tables = {name: release.tables[name] for name in _TABLES if name in release.tables}
-    return processes.submit(check_answers, Release(release.folder, manifest, tables, none, release.policies)).result
+    return processes.submit(
+        check_answers, CheckedRelease(release.folder, manifest, tables, none, release.policies)
+    ).result
 
 
 # What is known of the counted answers of a panel: none yet; some, all before it was full; one at the time it was full.
@@ -62,7 +64,7 @@ class _PanelTimes:
             self.full_at.append(full_at)
 
 
-def check_answers(release: Release) -> tuple[Findings, int]:
+def check_answers(release: CheckedRelease) -> tuple[Findings, int]:
     """Check each answer against its panel and against the questions that were asked, and the files that are derived
     from all of them. Returns what was found, and how many pictures have a row of `tasker_data.csv`."""
     findings, responses = Findings(), release.rows(form.RESPONSES)
@@ -133,7 +135,7 @@ def _outline_expected(bird: str, bicycle: str, gates: frozenset[OutlineGate]) ->
     return frozenset(class_to_outline(Answer(bird), Answer(bicycle), gate) is not None for gate in gates)
 
 
-def _check_panels(release: Release, panels: _PanelTimes, findings: Findings) -> None:
+def _check_panels(release: CheckedRelease, panels: _PanelTimes, findings: Findings) -> None:
     """Panels are numbered without a gap, full where they say so, and joined by as many as the board asked for."""
     asked = _case_times_by_panel(release)
     image, follows = "", 0
@@ -154,7 +156,7 @@ def _check_panels(release: Release, panels: _PanelTimes, findings: Findings) -> 
                 findings.add(form.PANELS, row, row["joined_at"], words, column="joined_at")
 
 
-def _case_times_by_panel(release: Release) -> dict[tuple[str, str], list[str]]:
+def _case_times_by_panel(release: CheckedRelease) -> dict[tuple[str, str], list[str]]:
     """Return picture, panel -> when the board asked more taskers of it (R19)."""
     asked: dict[tuple[str, str], list[str]] = {}
     for row in release.rows(form.CASES):
@@ -164,7 +166,7 @@ def _case_times_by_panel(release: Release) -> dict[tuple[str, str], list[str]]:
 
 
 def _check_rulings(
-    panels: _PanelTimes, submitted_at: Callable[[int], str], release: Release, findings: Findings
+    panels: _PanelTimes, submitted_at: Callable[[int], str], release: CheckedRelease, findings: Findings
 ) -> RowIndex[str]:
     """A ruling comes after what it counts and after the ruling before it, under the policy of its time (R7, R16).
     Returns image -> the ruling that holds."""

@@ -15,7 +15,7 @@ from adjudication.schema.cell_kinds import TIME
 from adjudication.schema.release_tables import tables_of
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import time_of
-from adjudication.verifier.release import Release
+from adjudication.verifier.release import CheckedRelease
 from adjudication.verifier.rows import Row
 from adjudication.verifier.votes import value_of
 from common.audit.chain import ChainEnd, ChainRow, problem
@@ -24,7 +24,7 @@ from common.audit.chain import ChainEnd, ChainRow, problem
 _PUBLISHED = "release.publish"
 
 
-def check_audit(release: Release, findings: Findings) -> None:
+def check_audit(release: CheckedRelease, findings: Findings) -> None:
     """Check every row, and that the first one follows the last of the releases before, or is the first of all."""
     rows = release.rows(form.AUDIT)
     if rows:
@@ -42,7 +42,7 @@ def check_audit(release: Release, findings: Findings) -> None:
     )
 
 
-def check_publications(release: Release, findings: Findings) -> None:
+def check_publications(release: CheckedRelease, findings: Findings) -> None:
     """The trail names the manifest of every release that it published, and nothing in that release is later (R39)."""
     before = {each.manifest.name: each for each in release.earlier.releases}
     for row in release.rows(form.AUDIT):
@@ -106,7 +106,7 @@ def _public(row: Mapping[str, str]) -> dict[str, Any]:
     return part | {"subject": json.loads(row["subject"]), "why": cells.text_from(row["why"])}
 
 
-def _check_first(row: Row, release: Release, findings: Findings) -> None:
+def _check_first(row: Row, release: CheckedRelease, findings: Findings) -> None:
     """The first row follows the last one of the week before; weeks between may have been released with rows, too."""
     last = next((row for each in reversed(release.weeks_before) for row in deque(each.stream(form.AUDIT), 1)), None)
     before = ChainEnd(int(last["number"]), last["sha256"]) if last is not None else ChainEnd()
@@ -118,7 +118,7 @@ def _check_first(row: Row, release: Release, findings: Findings) -> None:
         findings.add(form.AUDIT, row, recorded, f"row {before.number + 1:,} after {before.sha256}")
 
 
-def _is_next(release: Release) -> bool:
+def _is_next(release: CheckedRelease) -> bool:
     """Say whether no release can lie between this one and the last week before it that is here."""
     if release.earlier.whole:
         return True

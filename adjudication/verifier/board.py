@@ -15,7 +15,7 @@ from adjudication.schema import cells
 from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import TOLERANCE, is_before, time_of
-from adjudication.verifier.release import Release, Tables
+from adjudication.verifier.release import CheckedRelease, Tables
 from adjudication.verifier.release_reader import Manifest
 from adjudication.verifier.rows import Row
 from adjudication.verifier.votes import check_count, value_of
@@ -29,7 +29,7 @@ _OF_PICTURES = (form.CASES, form.EXAMINATIONS)
 class _Record:
     """The tables, and what of them is asked for by name."""
 
-    release: Release
+    release: CheckedRelease
     tables: Tables
     manifest: Manifest
     findings: Findings
@@ -45,7 +45,7 @@ class _Record:
         return self.rulings.get(image_id, {}).get(number)
 
 
-def check_board(release: Release, findings: Findings) -> None:
+def check_board(release: CheckedRelease, findings: Findings) -> None:
     """Check what the third revision of the format says of the board."""
     tables, manifest = release.tables, release.manifest
     # Few pictures come before the board.

@@ -11,14 +11,14 @@ from adjudication.schema import columns
 from adjudication.schema.release_tables import DECLARED, tables_of
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import is_before
-from adjudication.verifier.release import Release
+from adjudication.verifier.release import CheckedRelease
 from adjudication.verifier.rows import Row
 
 # A row -> what its cell would have to be, where it is not that; None where it is.
 Check: TypeAlias = Callable[[Row], str | None]
 
 
-def check_bounds(release: Release, findings: Findings) -> None:
+def check_bounds(release: CheckedRelease, findings: Findings) -> None:
     """Check every bound of every column that the release has. Each row is looked at once, and what was found is in the
     order of the bounds."""
     for file, declared in tables_of(release.manifest.revision).items():
@@ -37,13 +37,13 @@ def check_bounds(release: Release, findings: Findings) -> None:
 
 
 @singledispatch
-def _check_of(bound: object, file: str, name: str, release: Release) -> Check:
+def _check_of(bound: object, file: str, name: str, release: CheckedRelease) -> Check:
     """Return the check of one bound of a column."""
     raise TypeError(f"no check for {bound!r}")
 
 
 @_check_of.register
-def _(bound: columns.NamesRow, file: str, name: str, release: Release) -> Check:
+def _(bound: columns.NamesRow, file: str, name: str, release: CheckedRelease) -> Check:
     here = release.by(bound.table, bound.column)
     # Of what an earlier release says nothing is known where the chain is not here from its first release on.
     unknown = bound.earlier and not release.earlier.whole
@@ -61,7 +61,7 @@ def _(bound: columns.NamesRow, file: str, name: str, release: Release) -> Check:
 
 
 @_check_of.register
-def _(bound: columns.SameAsNamed, file: str, name: str, release: Release) -> Check:
+def _(bound: columns.SameAsNamed, file: str, name: str, release: CheckedRelease) -> Check:
     def check(row: Row) -> str | None:
         named = release.find(bound.table, bound.key, row[bound.by])
         return None if named is None or named[bound.column] == row[name] else named[bound.column]
@@ -70,20 +70,20 @@ def _(bound: columns.SameAsNamed, file: str, name: str, release: Release) -> Che
 
 
 @_check_of.register
-def _(bound: columns.InWeek, file: str, name: str, release: Release) -> Check:
+def _(bound: columns.InWeek, file: str, name: str, release: CheckedRelease) -> Check:
     # The fixed width makes the order of the texts the order of the times.
     start, end = release.manifest.values["week_start"], release.manifest.values["week_end"]
     return lambda row: None if start <= row[name] < end else f"from {start}, before {end}"
 
 
 @_check_of.register
-def _(bound: columns.BeforeWeekEnd, file: str, name: str, release: Release) -> Check:
+def _(bound: columns.BeforeWeekEnd, file: str, name: str, release: CheckedRelease) -> Check:
     end = release.manifest.values["week_end"]
     return lambda row: None if row[name] < end else f"a time before {end}"
 
 
 @_check_of.register
-def _(bound: columns.NotBefore, file: str, name: str, release: Release) -> Check:
+def _(bound: columns.NotBefore, file: str, name: str, release: CheckedRelease) -> Check:
     def check(row: Row) -> str | None:
         first = row.get(bound.column, "")
         return f"not before {bound.column} {first}" if row[name] and first and is_before(row[name], first) else None
@@ -92,7 +92,7 @@ def _(bound: columns.NotBefore, file: str, name: str, release: Release) -> Check
 
 
 @_check_of.register
-def _(bound: columns.NotBeforeNamed, file: str, name: str, release: Release) -> Check:
+def _(bound: columns.NotBeforeNamed, file: str, name: str, release: CheckedRelease) -> Check:
     def check(row: Row) -> str | None:
         named = release.by(bound.table, bound.key).get(row[bound.by])
         first = named[bound.column] if named is not None else ""
@@ -103,12 +103,12 @@ def _(bound: columns.NotBeforeNamed, file: str, name: str, release: Release) -> 
 
 
 @_check_of.register
-def _(bound: columns.Between, file: str, name: str, release: Release) -> Check:
+def _(bound: columns.Between, file: str, name: str, release: CheckedRelease) -> Check:
     return lambda row: None if bound.least <= int(row[name]) <= bound.most else str(bound)
 
 
 @_check_of.register
-def _(bound: columns.FilledWith, file: str, name: str, release: Release) -> Check:
+def _(bound: columns.FilledWith, file: str, name: str, release: CheckedRelease) -> Check:
     def check(row: Row) -> str | None:
         other = row.get(bound.column, "")
         asked = other in bound.words if bound.words else bool(other)
@@ -118,7 +118,7 @@ def _(bound: columns.FilledWith, file: str, name: str, release: Release) -> Chec
 
 
 @_check_of.register
-def _(bound: columns.Once, file: str, name: str, release: Release) -> Check:
+def _(bound: columns.Once, file: str, name: str, release: CheckedRelease) -> Check:
     seen: set[str] = set()
 
     def check(row: Row) -> str | None:
@@ -130,13 +130,13 @@ def _(bound: columns.Once, file: str, name: str, release: Release) -> Check:
 
 
 @_check_of.register
-def _(bound: columns.New, file: str, name: str, release: Release) -> Check:
+def _(bound: columns.New, file: str, name: str, release: CheckedRelease) -> Check:
     before = release.earlier_by(file, name)
     return lambda row: str(bound) if row[name] in before else None
 
 
 @_check_of.register
-def _(bound: columns.Unchanged, file: str, name: str, release: Release) -> Check:
+def _(bound: columns.Unchanged, file: str, name: str, release: CheckedRelease) -> Check:
     (key,) = DECLARED[file].key
     before = release.earlier_by(file, key)
 
@@ -151,7 +151,7 @@ def _(bound: columns.Unchanged, file: str, name: str, release: Release) -> Check
 
 
 @_check_of.register
-def _(bound: columns.PolicyInForce, file: str, name: str, release: Release) -> Check:
+def _(bound: columns.InForceAt, file: str, name: str, release: CheckedRelease) -> Check:
     def check(row: Row) -> str | None:
         held = release.policies.at(row[bound.at])
         wrong = held is not None and row[name] not in release.policies.around(row[bound.at])

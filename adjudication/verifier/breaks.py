@@ -10,7 +10,7 @@ from typing import TypeAlias
 from adjudication.rules import is_confident_mistake
 from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings
-from adjudication.verifier.release import Release
+from adjudication.verifier.release import CheckedRelease
 from adjudication.verifier.release_reader import Manifest
 from adjudication.verifier.rows import Row
 from labeling.enums import Label, Origin
@@ -72,7 +72,7 @@ def read_faults(
     return faults
 
 
-def pictures_with_gaps(release: Release, predictions: Predictions, faults: Faults) -> list[str]:
+def pictures_with_gaps(release: CheckedRelease, predictions: Predictions, faults: Faults) -> list[str]:
     """Return, of each valid picture that lacks an answer or a fault of some defense in force in some round, its first
     gap (R29). The rounds are the fewest that a policy of the release asks for."""
     in_force = [row["defense_id"] for row in release.rows(form.DEFENSES) if not row["retired_at"]]
@@ -83,7 +83,7 @@ def pictures_with_gaps(release: Release, predictions: Predictions, faults: Fault
     return [gap for image_id in valid if (gap := _first_gap(image_id, expected, predictions, faults))]
 
 
-def check_complete(release: Release, predictions: Predictions, faults: Faults, findings: Findings) -> None:
+def check_complete(release: CheckedRelease, predictions: Predictions, faults: Faults, findings: Findings) -> None:
     """Every valid image has an answer or a fault of every defense in force in every round.
 
     Images the release says were waiting are excepted. One line for each image, its first gap, however many there are.

@@ -11,7 +11,7 @@ from adjudication.rules import equal_shares
 from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import is_before
-from adjudication.verifier.release import Release
+from adjudication.verifier.release import CheckedRelease
 from adjudication.verifier.rows import Row
 from adjudication.verifier.stake_checks import json_of
 
@@ -52,7 +52,7 @@ _CAUSES: Mapping[str, tuple[tuple[str, str], ...]] = {
 _CORRECTIONS = frozenset({("pool", "outside"), ("stake", "outside"), ("team", "stake"), ("team", "defenders")})
 
 
-def check_ledger(release: Release, findings: Findings) -> None:
+def check_ledger(release: CheckedRelease, findings: Findings) -> None:
     """Check every entry by itself, and the sums of all of them."""
     known = {**release.earlier_by(form.LEDGER, "number"), **release.by(form.LEDGER, "number")}
     corrected: Counter[str] = Counter()
@@ -86,7 +86,7 @@ def _check_way(row: Row, findings: Findings) -> None:
         findings.add(form.LEDGER, row, row["corrects"], "the entry that it takes back", column="corrects")
 
 
-def _check_accounts(row: Row, release: Release, findings: Findings) -> None:
+def _check_accounts(row: Row, release: CheckedRelease, findings: Findings) -> None:
     for column in ("source", "target"):
         kind, _, number = row[column].partition(":")
         if kind == "team" and number not in release.by(form.TEAMS, "team_id"):
@@ -97,7 +97,7 @@ def _check_accounts(row: Row, release: Release, findings: Findings) -> None:
         findings.add(form.LEDGER, row, row["target"], "another account than its source", column="target")
 
 
-def _check_causes(row: Row, release: Release, findings: Findings) -> dict[str, list[int]]:
+def _check_causes(row: Row, release: CheckedRelease, findings: Findings) -> dict[str, list[int]]:
     """Return the rows that an entry follows from; each of them is there."""
     found: dict[str, list[int]] = {}
     for what, numbers in json_of(row, "causes", form.LEDGER, findings).items():
@@ -135,7 +135,7 @@ def _check_correction(row: Row, corrects: Row | None, corrected: Mapping[str, in
         findings.add(form.LEDGER, row, row["cents"], f"no more than {corrects['cents']}", column="cents")
 
 
-def _check_funding(row: Row, causes: Mapping[str, Sequence[int]], release: Release, findings: Findings) -> None:
+def _check_funding(row: Row, causes: Mapping[str, Sequence[int]], release: CheckedRelease, findings: Findings) -> None:
     """A stake gets its price when it begins, from whoever stands for it (R32)."""
     if row["rule"] != "R32":
         return
@@ -154,7 +154,7 @@ def _check_funding(row: Row, causes: Mapping[str, Sequence[int]], release: Relea
         findings.compare(form.LEDGER, row, row[column], cell, column=column, rule="R32")
 
 
-def _check_funded(release: Release, findings: Findings) -> None:
+def _check_funded(release: CheckedRelease, findings: Findings) -> None:
     """Every stake that began in the week has its money, once (R32)."""
     funded = Counter(row["target"] for row in release.rows_before(form.LEDGER) if row["rule"] == "R32")
     funded.update(row["target"] for row in release.rows(form.LEDGER) if row["rule"] == "R32")
@@ -176,7 +176,7 @@ _DECIDED: Mapping[str, tuple[DecisionKind, ...]] = {
 }
 
 
-def _check_decision(row: Row, release: Release, findings: Findings) -> None:
+def _check_decision(row: Row, release: CheckedRelease, findings: Findings) -> None:
     kinds = _DECIDED.get(row["rule"], ())
     decision = release.find(form.DECISIONS, "number", row["decision"]) if row["decision"] else None
     if row["decision"] and not kinds:
@@ -192,7 +192,7 @@ def _check_decision(row: Row, release: Release, findings: Findings) -> None:
 _MOMENTS = {"stake": "staked_at", "award": "awarded_at", "attack": "received_at", "break": "found_at"}
 
 
-def _check_time(row: Row, causes: Mapping[str, Sequence[int]], release: Release, findings: Findings) -> None:
+def _check_time(row: Row, causes: Mapping[str, Sequence[int]], release: CheckedRelease, findings: Findings) -> None:
     """An entry is not made before what it follows from; half of the pool is given with the deposit (R34)."""
     for what, moment in _MOMENTS.items():
         for number in causes.get(what, ()):
@@ -209,7 +209,7 @@ def _check_time(row: Row, causes: Mapping[str, Sequence[int]], release: Release,
             findings.add(form.LEDGER, row, row["made_at"], right[0]["made_at"], column="made_at")
 
 
-def _check_shares(release: Release, findings: Findings) -> None:
+def _check_shares(release: CheckedRelease, findings: Findings) -> None:
     """The first shares of a stake are equal, the odd cents one each in the order of receipt (R35)."""
     before = {row["source"] for row in release.rows_before(form.LEDGER) if row["rule"] == "R35"}
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
@@ -224,7 +224,7 @@ def _check_shares(release: Release, findings: Findings) -> None:
         not_first.add(stake)
 
 
-def _check_first_shares(account: str, rows: Sequence[Row], release: Release, findings: Findings) -> None:
+def _check_first_shares(account: str, rows: Sequence[Row], release: CheckedRelease, findings: Findings) -> None:
     stake = release.find(form.STAKES, "number", account.removeprefix("stake:"))
     if stake is None:
         return
@@ -247,7 +247,7 @@ def _numbers(row: Row, what: str) -> Sequence[int]:
     return numbers if isinstance(numbers, list) else ()
 
 
-def _check_balances(release: Release, findings: Findings) -> None:
+def _check_balances(release: CheckedRelease, findings: Findings) -> None:
     """No account but `outside` ever has less than nothing; the pool is split in two equal halves (R34)."""
     balances: Counter[str] = Counter()
     for row in release.rows_before(form.LEDGER):

@@ -12,7 +12,7 @@ from adjudication.schema import release_format as form
 from adjudication.schema.manifest_entries import ENTRIES
 from adjudication.verifier.breaks import Faults, Predictions, pictures_with_gaps
 from adjudication.verifier.findings import Findings
-from adjudication.verifier.release import Release
+from adjudication.verifier.release import CheckedRelease
 from labeling.enums import PanelState
 from policy.calendar import Week, week_named, zone_at
 
@@ -23,7 +23,7 @@ _AROUND = timedelta(days=16)
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
-def check_manifest(release: Release, findings: Findings) -> None:
+def check_manifest(release: CheckedRelease, findings: Findings) -> None:
     """Check the keys, the week's bounds, and the place among the releases before."""
     values = release.manifest.values
     known = {name for name, entry in ENTRIES.items() if entry.since <= release.manifest.revision}
@@ -36,7 +36,7 @@ def check_manifest(release: Release, findings: Findings) -> None:
         _check_policies(release, findings)
 
 
-def _check_week(release: Release, findings: Findings) -> None:
+def _check_week(release: CheckedRelease, findings: Findings) -> None:
     """The bounds follow from the week's name and the zone, the zone from the policies (R23)."""
     values = release.manifest.values
     zones = release.policies.zones()
@@ -67,7 +67,7 @@ def _bounds(week: Week, zone: str) -> dict[str, str]:
     return {"week_start": cells.time(week.start), "week_end": cells.time(week.end), "time_zone": zone}
 
 
-def _check_place(release: Release, findings: Findings) -> None:
+def _check_place(release: CheckedRelease, findings: Findings) -> None:
     """A part is numbered by those of its week before it; weeks neither overlap nor change."""
     values = release.manifest.values
     parts = [
@@ -100,7 +100,7 @@ _WITH_POLICIES: Mapping[str, tuple[tuple[str, ...], str]] = {
 }
 
 
-def _check_policies(release: Release, findings: Findings) -> None:
+def _check_policies(release: CheckedRelease, findings: Findings) -> None:
     """Every version that is used is there, and no other than those in force from the first panel to the last ruling or
     decision on the pictures, or answer to them (R7): an unused one could ask for fewer rounds."""
     end = release.manifest.values["week_end"]
@@ -117,7 +117,7 @@ def _check_policies(release: Release, findings: Findings) -> None:
         findings.add(form.MANIFEST, f"policy {version}", recorded, follows, rule="R7")
 
 
-def check_waiting(release: Release, predictions: Predictions, faults: Faults, findings: Findings) -> None:
+def check_waiting(release: CheckedRelease, predictions: Predictions, faults: Faults, findings: Findings) -> None:
     """What waited follows from panels and answers, but for why a panel is held: an open report, or kept out (R24)."""
     waiting = release.manifest.values["waiting"]
     states = Counter(row["state"] for row in release.rows(form.PANELS))

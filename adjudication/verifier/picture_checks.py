@@ -9,7 +9,7 @@ from datetime import timedelta
 from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import is_before, time_of
-from adjudication.verifier.release import Release
+from adjudication.verifier.release import CheckedRelease
 from adjudication.verifier.rows import Row
 from labeling.enums import Origin
 from policy.calendar import calendar_day
@@ -19,7 +19,7 @@ _BY_BREAKS = ("broken", "void")
 SLOWEST_REQUEST = timedelta(minutes=10)
 
 
-def check_origins(release: Release, findings: Findings) -> None:
+def check_origins(release: CheckedRelease, findings: Findings) -> None:
     """Each picture has its provenance, and one of an attack says so in every table (R3, R26)."""
     provenance, sent = release.by(form.PROVENANCE, "image_id"), first_attacks(release)
     for row in release.rows(form.IMAGES):
@@ -45,7 +45,7 @@ def check_origins(release: Release, findings: Findings) -> None:
             findings.compare(form.PROVENANCE, whence, whence[column], cell, column=column)
 
 
-def first_attacks(release: Release) -> dict[str, Row]:
+def first_attacks(release: CheckedRelease) -> dict[str, Row]:
     """Return picture -> the first attack of the week that sent it (R26)."""
     first: dict[str, Row] = {}
     for row in sorted(release.rows(form.ATTACKS), key=_receipt):
@@ -57,7 +57,7 @@ def _receipt(row: Row) -> tuple[str, int]:
     return row["received_at"], int(row["number"])
 
 
-def check_attacks(release: Release, findings: Findings) -> None:
+def check_attacks(release: CheckedRelease, findings: Findings) -> None:
     """Each attack is of the week, the first of its picture has the credit, and no team sends more than its quota."""
     before = sorted(release.rows_before(form.ATTACKS), key=_receipt)
     first: dict[str, Row] = {}
@@ -78,7 +78,7 @@ def check_attacks(release: Release, findings: Findings) -> None:
     _check_order(release, findings)
 
 
-def _check_order(release: Release, findings: Findings) -> None:
+def _check_order(release: CheckedRelease, findings: Findings) -> None:
     """Attacks are numbered in the order of receipt, as far as one request may take longer than another (R26)."""
     newest = ""
     for row in sorted(release.rows(form.ATTACKS), key=lambda row: int(row["number"])):
@@ -88,7 +88,7 @@ def _check_order(release: Release, findings: Findings) -> None:
         newest = max(newest, row["received_at"])
 
 
-def _check_copy(row: Row, earlier: Row, release: Release, findings: Findings) -> None:
+def _check_copy(row: Row, earlier: Row, release: CheckedRelease, findings: Findings) -> None:
     if earlier is not row:
         follows = earlier["copy_of"] or earlier["attack_id"]
         findings.compare(form.ATTACKS, row, row["copy_of"], follows, column="copy_of")
@@ -96,7 +96,7 @@ def _check_copy(row: Row, earlier: Row, release: Release, findings: Findings) ->
         findings.add(form.ATTACKS, row, row["copy_of"], "no copy: it is the first", column="copy_of")
 
 
-def _check_picture(row: Row, release: Release, findings: Findings) -> None:
+def _check_picture(row: Row, release: CheckedRelease, findings: Findings) -> None:
     """A picture that was known before is one of an earlier release."""
     if row["image_id"] in release.by(form.IMAGES, "image_id"):
         return
@@ -104,7 +104,7 @@ def _check_picture(row: Row, release: Release, findings: Findings) -> None:
         findings.add(form.ATTACKS, row, row["image_id"], f"a row of {form.IMAGES}", column="image_id")
 
 
-def _check_targets(row: Row, release: Release, findings: Findings) -> None:
+def _check_targets(row: Row, release: CheckedRelease, findings: Findings) -> None:
     """An attack is against defenses that are at stake when it is sent, each named once (R23)."""
     targets = [each for each in row["targets"].split(";") if each]
     if targets != sorted(set(targets)):
@@ -124,7 +124,7 @@ def _at_stake(stake: Row, moment: str) -> bool:
     )
 
 
-def _check_quota(release: Release, findings: Findings) -> None:
+def _check_quota(release: CheckedRelease, findings: Findings) -> None:
     """Of a team's attacks on one day each is a later one than the one before, and none is beyond the quota (R25)."""
     last: dict[tuple[str, str], int] = {}
     for row, day, most in _days(release):
@@ -134,7 +134,7 @@ def _check_quota(release: Release, findings: Findings) -> None:
         last[row["team_id"], day] = max(number, least - 1)
 
 
-def _days(release: Release) -> Iterator[tuple[Row, str, int]]:
+def _days(release: CheckedRelease) -> Iterator[tuple[Row, str, int]]:
     for row in release.rows(form.ATTACKS):
         held = release.policies.at(row["received_at"])
         if held is not None:

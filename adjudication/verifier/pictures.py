@@ -64,7 +64,7 @@ class ListedPicture(NamedTuple):
 Looked: TypeAlias = tuple[list[tuple[ListedPicture, PictureFile]], int]
 
 
-class Processes(NamedTuple):
+class CheckProcesses(NamedTuple):
     """The processes that look at pictures, and the one that checks tables beside the first."""
 
     pictures: Executor
@@ -72,7 +72,7 @@ class Processes(NamedTuple):
 
 
 @contextmanager
-def processes_for(folder: Path) -> Iterator[Processes | None]:
+def processes_for(folder: Path) -> Iterator[CheckProcesses | None]:
     """Start the processes that check a release, while this one is small: they have its memory. Yields None where there
     are few pictures, or one core."""
     sizes = list(sizes_in(folder / form.PICTURES))
@@ -83,7 +83,7 @@ def processes_for(folder: Path) -> Iterator[Processes | None]:
         return
     nice = partial(os.nice, _NICER) if hasattr(os, "nice") else None
     with ProcessPoolExecutor(cores, initializer=nice) as pictures, ProcessPoolExecutor(1) as tables:
-        found = Processes(pictures, tables)
+        found = CheckProcesses(pictures, tables)
         for each in found:
             each.submit(os.getpid)  # the first work starts them
         try:
@@ -96,7 +96,9 @@ def processes_for(folder: Path) -> Iterator[Processes | None]:
 class PictureCheck:
     """Every image has its picture and every picture its image; hashes, pixels and sizes are as recorded."""
 
-    def __init__(self, folder: Path, manifest: Manifest, images: Sequence[Row], processes: Processes | None) -> None:
+    def __init__(
+        self, folder: Path, manifest: Manifest, images: Sequence[Row], processes: CheckProcesses | None
+    ) -> None:
         """Begin to look, where there are processes for that."""
         self._images, self._findings = images, Findings()
         pictures = self._listed(manifest)

@@ -34,7 +34,7 @@ _KINDS = {name: type(value) for name, value in Policy().to_json().items()}
 
 
 @dataclass(frozen=True)
-class PolicyVersion:
+class RecordedPolicy:
     """A version of the policy that can be followed, and since when; `since` is empty before the second revision."""
 
     version: str
@@ -52,19 +52,19 @@ class PolicyVersion:
         return time_of(self.since)
 
 
-class Policies:
+class RecordedPolicies:
     """The versions that a manifest names, and those of the releases before it, found by time."""
 
-    def __init__(self, named: Mapping[str, PolicyVersion], before: Mapping[str, PolicyVersion]) -> None:
+    def __init__(self, named: Mapping[str, RecordedPolicy], before: Mapping[str, RecordedPolicy]) -> None:
         self.named = named
         known = {**before, **named}.values()
         self._timed = sorted((each for each in known if each.since), key=lambda each: (each.since, int(each.version)))
 
-    def get(self, version: str) -> PolicyVersion | None:
+    def get(self, version: str) -> RecordedPolicy | None:
         """Return a version that the manifest names."""
         return self.named.get(version)
 
-    def at(self, moment: str) -> PolicyVersion | None:
+    def at(self, moment: str) -> RecordedPolicy | None:
         """Return the newest known version in force at a time, as cells write it; None where none is known."""
         held = [each for each in self._timed if each.since <= moment]
         return held[-1] if held else None
@@ -117,27 +117,27 @@ def check_zones(manifest: Manifest) -> None:
         raise NotARelease(_NO_ZONES)
 
 
-def read_policies(manifest: Manifest, before: Sequence[Manifest], findings: Findings) -> Policies:
+def read_policies(manifest: Manifest, before: Sequence[Manifest], findings: Findings) -> RecordedPolicies:
     """Return the policies of a manifest; each has to be one that could be followed, and that of the releases `before`
     (the newest first) where they name it too."""
     if len(manifest.values["policy"]) > _MOST_VERSIONS:
         raise NotARelease(f"{manifest.name}: more than {_MOST_VERSIONS:,} versions of the policy")
     named = _read(manifest, findings)
-    earlier: dict[str, PolicyVersion] = {}
+    earlier: dict[str, RecordedPolicy] = {}
     for each in reversed(before):
         earlier |= _read(each, Findings())
         _same_as_before(manifest, each, findings)
-    return Policies(named, earlier)
+    return RecordedPolicies(named, earlier)
 
 
-def _read(manifest: Manifest, findings: Findings) -> dict[str, PolicyVersion]:
+def _read(manifest: Manifest, findings: Findings) -> dict[str, RecordedPolicy]:
     values = manifest.values
     timed = manifest.revision > 1
     since, reasons = (_texts(values.get(key)) if timed else {} for key in ("policy_from", "policy_reason"))
     found = {}
     for version, numbers in values["policy"].items():
         try:
-            found[version] = PolicyVersion(version, _policy(version, numbers), since.get(version, ""))
+            found[version] = RecordedPolicy(version, _policy(version, numbers), since.get(version, ""))
         except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             findings.add(
                 form.MANIFEST, f"policy {version}", f"unreadable ({error!r})", "numbers of a policy", rule="R7"
@@ -181,11 +181,11 @@ def _check_texts(key: str, texts: Mapping[str, str], policies: Mapping[str, Any]
                 findings.add(form.MANIFEST, f"{key} of {version}", text, "a time", rule="R7")
 
 
-def _check_times(found: dict[str, PolicyVersion], findings: Findings) -> None:
+def _check_times(found: dict[str, RecordedPolicy], findings: Findings) -> None:
     """A newer version is in force later; one whose time cannot be read has none."""
     for version, each in found.items():
         if each.since and TIME.form.fullmatch(each.since) is None:
-            found[version] = PolicyVersion(version, each.policy, "")
+            found[version] = RecordedPolicy(version, each.policy, "")
     timed = sorted((each for each in found.values() if each.since), key=lambda each: int(each.version))
     for one, other in zip(timed, timed[1:], strict=False):
         if one.since >= other.since:

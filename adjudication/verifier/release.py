@@ -14,7 +14,7 @@ from sys import intern
 from adjudication.schema import release_format as form
 from adjudication.schema.release_tables import DECLARED, tables_of
 from adjudication.verifier.findings import Findings
-from adjudication.verifier.policies import Policies
+from adjudication.verifier.policies import RecordedPolicies
 from adjudication.verifier.release_reader import (
     Manifest,
     NotARelease,
@@ -23,7 +23,7 @@ from adjudication.verifier.release_reader import (
     refusing_too_many,
     stream_table,
 )
-from adjudication.verifier.rows import Row, RowIndex, RowMemory, Table
+from adjudication.verifier.rows import Row, RowIndex, RowMemory, TableRows
 from adjudication.verifier.untrusted_files import file_size
 
 Tables = Mapping[str, Sequence[Row]]
@@ -120,14 +120,14 @@ def _chain_before(manifest: Manifest, beside: Path, previous: Path | None) -> It
 
 
 @dataclass(frozen=True)
-class Release:
+class CheckedRelease:
     """A release that is checked. `tables` are those of its revision."""
 
     folder: Path
     manifest: Manifest
     tables: Tables
     earlier: EarlierReleases
-    policies: Policies
+    policies: RecordedPolicies
 
     def rows(self, file: str) -> Sequence[Row]:
         """Return the rows of a table; none where the revision has no such table."""
@@ -213,16 +213,18 @@ class Release:
 
 def begin_table(
     folder: Path, name: str, memory: RowMemory, processes: Executor | None, *, revision: int
-) -> Callable[[Findings], Table]:
+) -> Callable[[Findings], TableRows]:
     """Begin to read a table as `read_table` does, in another process where there is one.
 
     Returns a function that waits for the table and adds its findings.
     """
-    read: Callable[[], tuple[Table, Findings, int]] = partial(_read_in_process, folder, name, revision, copy(memory))
+    read: Callable[[], tuple[TableRows, Findings, int]] = partial(
+        _read_in_process, folder, name, revision, copy(memory)
+    )
     if processes is not None:
         read = processes.submit(read).result
 
-    def finish(findings: Findings) -> Table:
+    def finish(findings: Findings) -> TableRows:
         table, found, bytes_taken = read()
         findings.extend(found)
         with refusing_too_many(folder, name):
@@ -232,7 +234,7 @@ def begin_table(
     return finish
 
 
-def _read_in_process(folder: Path, name: str, revision: int, memory: RowMemory) -> tuple[Table, Findings, int]:
+def _read_in_process(folder: Path, name: str, revision: int, memory: RowMemory) -> tuple[TableRows, Findings, int]:
     findings, left = Findings(), memory.left
     table = read_table(folder, name, findings, revision=revision, memory=memory)
     return table, findings, left - memory.left

@@ -20,7 +20,7 @@ from adjudication.schema import release_format as form
 from adjudication.schema import release_tables
 from adjudication.schema.columns import Column
 from adjudication.verifier.findings import Findings
-from adjudication.verifier.rows import Columns, Row, RowMemory, Table, TooManyRows, plain_cells
+from adjudication.verifier.rows import Columns, Row, RowMemory, TableRows, TooManyRows, plain_cells
 from adjudication.verifier.untrusted_files import (
     MOST_LINE_BYTES,
     MOST_MANIFEST_BYTES,
@@ -219,12 +219,12 @@ def _files_in(folder: Path) -> dict[str, bool]:
 
 def read_table(
     folder: Path, name: str, findings: Findings, *, revision: int = form.REVISION, memory: RowMemory | None = None
-) -> Table:
+) -> TableRows:
     """Read a table. Rows that have not the form of one are found and left out.
 
     `memory` is that for all tables of a release; raises NotARelease where it is used up.
     """
-    memory, table = memory or RowMemory(), Table(folder, name, release_tables.tables_of(revision)[name])
+    memory, table = memory or RowMemory(), TableRows(folder, name, release_tables.tables_of(revision)[name])
     before = tuple[Any, ...]()
     unordered: list[int] = []
     with refusing_too_many(folder, name):

@@ -103,7 +103,7 @@ class Row(Mapping[str, str]):
         return object.__sizeof__(self) + getsizeof(self._text)
 
 
-class Table(Sequence[Row]):
+class TableRows(Sequence[Row]):
     """The rows of a table in the order of the file. Each is read from there whenever it is looked at: only where it
     begins is held."""
 

@@ -17,7 +17,7 @@ from adjudication.schema import release_format as form
 from adjudication.verifier.derived import outline_sides
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.panels import BOX, Panels, check_counted, check_panels, counted_ids
-from adjudication.verifier.policies import PolicyVersion
+from adjudication.verifier.policies import RecordedPolicy
 from adjudication.verifier.release_reader import Manifest
 from adjudication.verifier.rows import Row, RowIndex
 from labeling.geometry import HUNDREDTHS_PER_PIXEL
@@ -90,7 +90,7 @@ def check_rulings(
     rows: Sequence[Row],
     sizes: Sizes,
     panels: Panels,
-    policies: Mapping[str, PolicyVersion],
+    policies: Mapping[str, RecordedPolicy],
     manifest: Manifest,
     findings: Findings,
 ) -> Mapping[str, Row]:
@@ -116,7 +116,7 @@ def check_rulings(
 
 
 def _check_ruling(
-    row: Row, size: tuple[int, int], panels: Panels, policies: Mapping[str, PolicyVersion], findings: Findings
+    row: Row, size: tuple[int, int], panels: Panels, policies: Mapping[str, RecordedPolicy], findings: Findings
 ) -> None:
     policy = policies.get(row["policy_version"])
     if policy is None:
@@ -134,8 +134,8 @@ def _check_ruling(
 def _check_size(
     row: Row,
     counted: int,
-    policy: PolicyVersion,
-    policies: Mapping[str, PolicyVersion],
+    policy: RecordedPolicy,
+    policies: Mapping[str, RecordedPolicy],
     findings: Findings,
 ) -> None:
     """The panel is full: as many counted as this policy, or one in force when the panel was dealt, asks for (R7)."""
@@ -176,7 +176,7 @@ def _check_none_missing(
     images: Iterable[str],
     newest: Mapping[str, Row],
     panels: Panels,
-    policies: Mapping[str, PolicyVersion],
+    policies: Mapping[str, RecordedPolicy],
     manifest: Manifest,
     findings: Findings,
 ) -> None:

@@ -13,8 +13,8 @@ from adjudication.schema import cells
 from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import is_before, time_of
-from adjudication.verifier.policies import Policies
-from adjudication.verifier.release import Release
+from adjudication.verifier.policies import RecordedPolicies
+from adjudication.verifier.release import CheckedRelease
 from adjudication.verifier.rows import Row
 from adjudication.verifier.votes import value_of
 from policy.calendar import week_of
@@ -25,7 +25,7 @@ _OF_BATCH = ("latency_us", "predicted_at")
 _PARTS = ("right", "wrong", "abstained", "faults")
 
 
-def check_runs(release: Release, findings: Findings) -> None:
+def check_runs(release: CheckedRelease, findings: Findings) -> None:
     """What is the same in a run or in a batch is so in every answer, and no two have one place (R29)."""
     valid, rounds = _valid_since(release), _most_rounds(release)
     for file, moment in ((form.PREDICTIONS, "predicted_at"), (form.FAULTS, "at")):
@@ -40,7 +40,7 @@ def check_runs(release: Release, findings: Findings) -> None:
 class _Runs:
     """The answers that came before, by what they have in common."""
 
-    def __init__(self, release: Release, findings: Findings) -> None:
+    def __init__(self, release: CheckedRelease, findings: Findings) -> None:
         self._findings = findings
         self._sizes = {str(each.policy.batch_size) for each in release.policies.named.values()}
         self._published = {row["defense_id"]: row["published_at"] for row in release.rows(form.DEFENSES)}
@@ -79,7 +79,7 @@ class _Runs:
             self._places.add(place)
 
 
-def _most_rounds(release: Release) -> int:
+def _most_rounds(release: CheckedRelease) -> int:
     return max((each.policy.evaluation_runs for each in release.policies.named.values()), default=0)
 
 
@@ -90,7 +90,7 @@ def _compare(row: Row, first: Row, columns: Iterable[str], what: str, findings: 
             findings.add(form.PREDICTIONS, row, row[column], words, column=column)
 
 
-def _valid_since(release: Release) -> dict[str, str]:
+def _valid_since(release: CheckedRelease) -> dict[str, str]:
     """Return picture -> when it was first ruled valid."""
     since: dict[str, str] = {}
     run = release.rows(form.PREDICTIONS) or release.rows(form.FAULTS)
@@ -113,7 +113,7 @@ def _check_round(file: str, row: Row, most: int, findings: Findings) -> None:
         findings.add(file, row, row["round"], f"1 to {most}", column="round")
 
 
-def check_found(release: Release, findings: Findings) -> None:
+def check_found(release: CheckedRelease, findings: Findings) -> None:
     """A break or a mistake is found after the ruling (R29); a re-run may prove it by a later answer."""
     found = {row["image_id"] for file in (form.BREAKS, form.UNPROVED, form.MISTAKES) for row in release.rows(file)}
     decided = {
@@ -141,7 +141,7 @@ def check_found(release: Release, findings: Findings) -> None:
             findings.add(form.MISTAKES, row, row["found_at"], f"not before {ruled_at}", column="found_at")
 
 
-def check_defenses(release: Release, findings: Findings) -> None:
+def check_defenses(release: CheckedRelease, findings: Findings) -> None:
     """A defense is pinned by its digest, handed in by a team, and published when it was eligible (R28, R31, R32)."""
     for row in release.rows(form.DEFENSES):
         if "number" not in row:
@@ -161,7 +161,7 @@ def check_defenses(release: Release, findings: Findings) -> None:
     _check_eligibility(release, findings)
 
 
-def _check_due(row: Row, policies: Policies, findings: Findings) -> None:
+def _check_due(row: Row, policies: RecordedPolicies, findings: Findings) -> None:
     """A defense is due at the end of the week after the one in which it was received, as that was known then: a zone
     that changed later does not move it (R33)."""
     if not row["received_at"]:
@@ -175,13 +175,13 @@ def _check_due(row: Row, policies: Policies, findings: Findings) -> None:
             findings.add(form.DEFENSES, row, row["due_at"], ends[0], column="due_at")
 
 
-def _still_there(file: str, key: str, before: Row, release: Release, findings: Findings) -> None:
+def _still_there(file: str, key: str, before: Row, release: CheckedRelease, findings: Findings) -> None:
     """A row of a release before is in this one too."""
     if before[key] not in release.by(file, key):
         findings.add(file, f"row {before[key]}", "no row", "the row of the release before", column=key)
 
 
-def _check_eligibility(release: Release, findings: Findings) -> None:
+def _check_eligibility(release: CheckedRelease, findings: Findings) -> None:
     trials: set[tuple[str, str]] = set()
     passed: set[str] = set()
     for row in release.rows(form.ELIGIBILITY):

@@ -12,7 +12,7 @@ from adjudication.schema import cells
 from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import is_before, time_of
-from adjudication.verifier.release import Release
+from adjudication.verifier.release import CheckedRelease
 from adjudication.verifier.rows import Row
 from adjudication.verifier.votes import value_of
 from policy.calendar import week_of
@@ -34,7 +34,7 @@ _DETAILS: Mapping[DecisionKind, frozenset[str]] = {
 }
 
 
-def check_stakes(release: Release, findings: Findings) -> None:
+def check_stakes(release: CheckedRelease, findings: Findings) -> None:
     """Check decisions and what was made by them, stakes, awards, and associations."""
     _check_decisions(release, findings)
     for row in release.rows(form.STAKES):
@@ -47,7 +47,7 @@ def check_stakes(release: Release, findings: Findings) -> None:
     _check_teams(release, findings)
 
 
-def _check_alone(release: Release, findings: Findings) -> None:
+def _check_alone(release: CheckedRelease, findings: Findings) -> None:
     """A defense has one stake at a time (R32)."""
     here = release.by(form.STAKES, "number")
     for stakes in release.stakes_by_defense.values():
@@ -62,7 +62,7 @@ def _check_alone(release: Release, findings: Findings) -> None:
                 last = row
 
 
-def _check_associations(release: Release, findings: Findings) -> None:
+def _check_associations(release: CheckedRelease, findings: Findings) -> None:
     """What a release before says of a team's associations is said again while the team is named (R27)."""
     teams, here = release.by(form.TEAMS, "team_id"), release.by(form.ASSOCIATIONS, "number")
     for before in release.earlier_by(form.ASSOCIATIONS, "number").values():
@@ -81,7 +81,7 @@ def json_of(row: Row, column: str, file: str, findings: Findings) -> Mapping[str
     return value if isinstance(value, dict) else {}
 
 
-def check_subject(file: str, row: Row, release: Release, findings: Findings) -> dict[str, list[int]]:
+def check_subject(file: str, row: Row, release: CheckedRelease, findings: Findings) -> dict[str, list[int]]:
     """Return the rows that a decision or a motion is about; each of them is there."""
     found: dict[str, list[int]] = {}
     for what, numbers in json_of(row, "subject", file, findings).items():
@@ -97,11 +97,11 @@ def check_subject(file: str, row: Row, release: Release, findings: Findings) -> 
     return found
 
 
-def _is_known(what: str, number: str, release: Release) -> bool:
+def _is_known(what: str, number: str, release: CheckedRelease) -> bool:
     return release.find(_NAMED[what], "number", number) is not None
 
 
-def _check_decisions(release: Release, findings: Findings) -> None:
+def _check_decisions(release: CheckedRelease, findings: Findings) -> None:
     batches, awards = release.by(form.BATCHES, "decision"), defaultdict(set)
     staked: dict[str, list[str]] = defaultdict(list)
     numbers = {row["defense_id"]: row["number"] for row in release.rows(form.DEFENSES)}
@@ -133,7 +133,7 @@ def _check_motion(
     motion: Row,
     subject: Mapping[str, list[int]],
     details: Mapping[str, Any],
-    release: Release,
+    release: CheckedRelease,
     findings: Findings,
 ) -> None:
     """A decision is about what its motion is about, and says what that says."""
@@ -146,7 +146,7 @@ def _check_motion(
             findings.add(form.DECISIONS, row, details[name], f"{value} of its motion", column="details")
 
 
-def _names(what: str, numbers: Sequence[int], release: Release) -> set[str]:
+def _names(what: str, numbers: Sequence[int], release: CheckedRelease) -> set[str]:
     """Return the rows that a subject names; a team that was merged since it was named is the one it became (R25)."""
     found = {str(each) for each in numbers}
     return {release.final_team_by_number(each) for each in found} if what == "team" else found
@@ -177,7 +177,7 @@ def _check_batch(batch: Row, subject: Mapping[str, list[int]], staked: Sequence[
         )
 
 
-def _check_stake(row: Row, release: Release, findings: Findings) -> None:
+def _check_stake(row: Row, release: CheckedRelease, findings: Findings) -> None:
     """A stake has its price and its beginning by who stands for it (R32), its clock (R33), and its end (R36)."""
     held = release.policies.at(row["asked_at"])
     if held is not None and release.policies.knows(row["asked_at"]):
@@ -195,7 +195,7 @@ def _check_stake(row: Row, release: Release, findings: Findings) -> None:
     _check_end(row, release, findings)
 
 
-def _check_clock(row: Row, release: Release, findings: Findings) -> None:
+def _check_clock(row: Row, release: CheckedRelease, findings: Findings) -> None:
     defense = release.by(form.DEFENSES, "defense_id").get(row["defense_id"])
     opened = defense["opened_at"] if defense is not None else ""
     if not row["clock_from"] and opened < release.manifest.values["week_end"]:
@@ -205,7 +205,7 @@ def _check_clock(row: Row, release: Release, findings: Findings) -> None:
         findings.add(form.STAKES, row, row["clock_from"], words, column="clock_from")
 
 
-def _check_end(row: Row, release: Release, findings: Findings) -> None:
+def _check_end(row: Row, release: CheckedRelease, findings: Findings) -> None:
     """A stake that won has its award; one whose defense is known to be broken is over no later than that (R35-R37)."""
     awards = release.find(form.AWARDS, "stake", row["number"])
     if row["end"] in _BROKEN:
@@ -220,7 +220,7 @@ def _check_end(row: Row, release: Release, findings: Findings) -> None:
             findings.compare(form.STAKES, row, row["ended_at"], awards["awarded_at"], column="ended_at")
 
 
-def _check_break(row: Row, release: Release, findings: Findings) -> None:
+def _check_break(row: Row, release: CheckedRelease, findings: Findings) -> None:
     """Where the break that ended a stake is known, its picture was sent in the week of the stake or later, unless it
     was void (R35)."""
     begun = week_of(time_of(row["staked_at"]), release.policies.zones() or "UTC").start
@@ -233,13 +233,13 @@ def _check_break(row: Row, release: Release, findings: Findings) -> None:
         findings.add(form.STAKES, row, row["end"], " or ".join(sorted(follows)), column="end", rule="R35")
 
 
-def _first_sent(image: Row, release: Release) -> str:
+def _first_sent(image: Row, release: CheckedRelease) -> str:
     """Return when a picture was sent first, or came in where nobody is known to have sent it."""
     attacks = release.attacks_by_image.get(image["image_id"], ())
     return min((each["received_at"] for each in attacks), default=image["received_at"])
 
 
-def _check_award(row: Row, release: Release, findings: Findings) -> None:
+def _check_award(row: Row, release: CheckedRelease, findings: Findings) -> None:
     """An award repeats its decision and its stake, and the ledger gave what it says (R36, R37)."""
     decision = release.by(form.DECISIONS, "number").get(row["decision"])
     if decision is not None:
@@ -250,7 +250,7 @@ def _check_award(row: Row, release: Release, findings: Findings) -> None:
         findings.add(form.AWARDS, row, row["conditions"], "conditions, each of them passed", column="conditions")
 
 
-def _check_given(release: Release, findings: Findings) -> None:
+def _check_given(release: CheckedRelease, findings: Findings) -> None:
     """The ledger gives what the awards of a decision say, at their time; later entries correct it (R27, R36)."""
     awarded, given, first = Counter[str](), Counter[tuple[str, str]](), dict[str, Row]()
     kept = Counter[str]()
@@ -282,7 +282,7 @@ def _list_of(row: Row, findings: Findings) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _check_teams(release: Release, findings: Findings) -> None:
+def _check_teams(release: CheckedRelease, findings: Findings) -> None:
     """A team is in the release because another table names it, or because it was merged in the week."""
     named = set(_named_teams(release, findings))
     numbers = {row["number"]: row["team_id"] for row in release.rows(form.TEAMS)}
@@ -310,7 +310,7 @@ _TEAMS_IN = (
 )
 
 
-def _named_teams(release: Release, findings: Findings) -> Iterator[str]:
+def _named_teams(release: CheckedRelease, findings: Findings) -> Iterator[str]:
     """Yield the ids of teams that other tables name, and the numbers of those that motions are about."""
     for file, column in _TEAMS_IN:
         yield from (row[column] for row in release.rows(file) if row.get(column))

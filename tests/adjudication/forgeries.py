@@ -274,7 +274,7 @@ BREAKS_BOUND: Mapping[type, Callable[[Any, str, Cells, "World"], str | None]] = 
     columns.Once: lambda bound, name, row, world: world.of_another_row(name, row),
     columns.New: lambda bound, name, row, world: world.of_week_before(name),
     columns.Unchanged: lambda bound, name, row, world: world.changed(name, row),
-    columns.PolicyInForce: lambda bound, name, row, world: world.other(name, row) if row[name] else None,
+    columns.InForceAt: lambda bound, name, row, world: world.other(name, row) if row[name] else None,
 }
 _STEP = 2 * TOLERANCE
 

@@ -18,8 +18,8 @@ import pytest
 from adjudication.schema import release_format as form
 from adjudication.verifier.breaks import check_complete
 from adjudication.verifier.findings import Findings
-from adjudication.verifier.policies import Policies, PolicyVersion
-from adjudication.verifier.release import EarlierReleases, Release
+from adjudication.verifier.policies import RecordedPolicies, RecordedPolicy
+from adjudication.verifier.release import CheckedRelease, EarlierReleases
 from adjudication.verifier.release_reader import Manifest, NotARelease
 from adjudication.verifier.rows import Columns, Row
 from adjudication.verify import DIFFERENT, NO_RELEASE, NOTHING_DIFFERS, main, verify
@@ -410,12 +410,12 @@ def test_many_defenses_and_pictures_without_answers_are_counted_quickly() -> Non
         form.DEFENSES: [{"defense_id": f"D-{at}", "retired_at": ""} for at in range(20_000)],
         form.RULINGS: [{"image_id": f"P-{at}", "label": "bird"} for at in range(20_000)],
     }
-    policies, findings = Policies({"1": PolicyVersion("1", Policy(evaluation_runs=9), "")}, {}), Findings()
+    policies, findings = RecordedPolicies({"1": RecordedPolicy("1", Policy(evaluation_runs=9), "")}, {}), Findings()
     manifest, none_before = Manifest({"waiting": {"runs": 0}}, ""), EarlierReleases((), whole=True)
     rows = {
         name: [Row(Columns(each), ",".join(each.values()) + "\n", 2) for each in given]
         for name, given in tables.items()
     }
-    release = Release(Path(), manifest, rows, none_before, policies)
+    release = CheckedRelease(Path(), manifest, rows, none_before, policies)
     check_complete(release, {}, set(), findings)
     assert len(findings.differences) == 20_000

@@ -22,8 +22,8 @@ from adjudication.schema import release_tables
 from adjudication.verifier.audit import chain_link_of_row, check_audit, check_publications
 from adjudication.verifier.chain import ListedRelease, check_release_list, parse_listed_release
 from adjudication.verifier.findings import Findings
-from adjudication.verifier.policies import Policies
-from adjudication.verifier.release import Release, earlier_releases
+from adjudication.verifier.policies import RecordedPolicies
+from adjudication.verifier.release import CheckedRelease, earlier_releases
 from adjudication.verifier.release_reader import NotARelease, check_name, read_manifest, read_table
 from adjudication.verifier.release_zip import DamagedZip, unpack_release
 from adjudication.verifier.terminal import LONGEST_LINE, encodable, printable
@@ -147,7 +147,7 @@ def _audit(place: Place) -> Reader:
             (place.here / form.AUDIT).write_bytes(genuine[0].encode() + b"\n" + rows)
             findings = Findings()
             read_rows = read_table(place.here, form.AUDIT, findings)
-            release = Release(place.here, manifest, {form.AUDIT: read_rows}, earlier, Policies({}, {}))
+            release = CheckedRelease(place.here, manifest, {form.AUDIT: read_rows}, earlier, RecordedPolicies({}, {}))
             check_audit(release, findings)
             check_publications(release, findings)
             _is_text(findings)
