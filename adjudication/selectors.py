@@ -18,8 +18,7 @@ def panels_to_settle(most: int) -> list[int]:
 
 def newest_rulings(images: Iterable[int]) -> dict[int, Ruling]:
     """Return image id -> the ruling that holds, for those that have one."""
-    rows = Ruling.objects.filter(image_id__in=list(images)).order_by("number")
-    return {ruling.image_id: ruling for ruling in rows}
+    return {each.image_id: each for each in Ruling.objects.filter(image_id__in=list(images)).order_by("number")}
 
 
 def rulings_on(image: Image) -> QuerySet[Ruling]:

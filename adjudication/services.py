@@ -182,8 +182,6 @@ def opinions_of(responses: Iterable[Response]) -> list[CountedOpinion]:
 
 
 def _box(response: Response) -> Box | None:
-    xmin, ymin = response.box_xmin, response.box_ymin
-    xmax, ymax = response.box_xmax, response.box_ymax
-    if xmin is None or ymin is None or xmax is None or ymax is None:
-        return None
-    return Box(xmin, ymin, xmax, ymax)
+    sides = (response.box_xmin, response.box_ymin, response.box_xmax, response.box_ymax)
+    given = [side for side in sides if side is not None]
+    return Box(*given) if len(given) == len(sides) else None

@@ -58,7 +58,8 @@ class PictureBatch:
 
 def try_batch(numbers: TriedNumbers, *, behind: int = 0, most: int = AT_ONCE) -> PictureBatch:
     """Decide up to `most` pictures again, in the order of their rows, those behind row `behind`."""
-    rulings = _rulings(behind, most)
+    found = _newest().filter(image__gt=behind).select_related("image").annotate(joined=F("panel__joined"))
+    rulings = list(found.order_by("image")[:most])
     said = _opinions(pk for each in rulings for pk in _responses_of_smaller_panel(each, numbers))
     changes = tuple(_changes(rulings, said, numbers))
     return PictureBatch(len(rulings), rulings[-1].image_id if rulings else None, changes)
@@ -92,11 +93,6 @@ def _newest() -> QuerySet[Ruling]:
     return rulings_in_force().filter(~Exists(asked), decided_by=DecidedBy.RULES)
 
 
-def _rulings(behind: int, most: int) -> list[Ruling]:
-    found = _newest().filter(image__gt=behind).select_related("image").annotate(joined=F("panel__joined"))
-    return list(found.order_by("image")[:most])
-
-
 def _responses_of_smaller_panel(ruling: Ruling, numbers: TriedNumbers) -> Sequence[int]:
     """Return the responses that the first `panel_size` taskers gave: fewer than that where fewer were asked. Those who
     joined them since count whatever the numbers are, as the board asked for them (R19)."""
@@ -110,9 +106,9 @@ def _changes(
 ) -> Iterator[PictureChange]:
     for ruling in rulings:
         opinions = [said[pk] for pk in _responses_of_smaller_panel(ruling, numbers)]
-        change = PictureChange(ruling.image, ruling, _decide(opinions, ruling.image, numbers))
-        if change.after is None or _differs(ruling, change.after):
-            yield change
+        after = _decide(opinions, ruling.image, numbers)
+        if after is None or (ruling.label, ruling.reasons) != (after.label or "", list(after.reasons)):
+            yield PictureChange(ruling.image, ruling, after)
 
 
 def _decide(opinions: Sequence[CountedOpinion], image: Image, numbers: TriedNumbers) -> Decision | None:
@@ -120,10 +116,6 @@ def _decide(opinions: Sequence[CountedOpinion], image: Image, numbers: TriedNumb
     # Under unanimity another answer never makes a rejected picture valid.
     unfinished = len(opinions) < numbers.panel_size and decision.verdict == Verdict.VALID
     return None if unfinished else decision
-
-
-def _differs(ruling: Ruling, decision: Decision) -> bool:
-    return (ruling.label, ruling.reasons) != (decision.label or "", list(decision.reasons))
 
 
 _COLUMNS = ("pk", "contains_bird", "contains_bicycle", "complete", "unoccluded", "real")
