@@ -17,6 +17,7 @@ from urllib.error import HTTPError
 from urllib.parse import urljoin
 from urllib.request import Request, urlopen
 
+from adjudication.report import verdict
 from adjudication.schema import release_format as form
 from adjudication.signatures.checking import check_signatures
 from adjudication.signatures.key_files import KeyFileError, TrustedKeys, read_trusted_keys, write_whole
@@ -79,10 +80,9 @@ def mirror(url: str, folder: Path, progress: Progress, keys: TrustedKeys | None 
 def _list_at(address: str) -> bytes:
     try:
         with _open_url(address) as answer:
-            data: bytes = answer.read(MOST_LIST_BYTES)
+            return answer.read(MOST_LIST_BYTES)
     except _WRONG_ANSWER as error:
         raise ContestUnreachable(f"{address} does not answer: {error}") from error
-    return data
 
 
 def _open_url(address: str, headers: dict[str, str] | None = None) -> HTTPResponse:
@@ -238,12 +238,11 @@ def _small_file(address: str, most: int) -> bytes | None:
     """Return a file of the contest, one byte more than `most` at most; None where it has none of this name."""
     try:
         with _open_url(address) as answer:
-            data: bytes = answer.read(most + 1)
+            return answer.read(most + 1)
     except HTTPError as error:
         if error.code in (404, 410):
             return None
         raise
-    return data
 
 
 def _checked(
@@ -281,27 +280,24 @@ def mirror_and_report(url: str, folder: Path, *, key: Path | None = None, quiet:
     """Mirror, print what differs, and return the exit status. `key` is a file of trusted keys."""
     try:
         keys = read_trusted_keys(key) if key else None
-        differences = mirror(url, folder, _ProgressPrinter() if not quiet else lambda *_: None, keys)
+        differences = mirror(url, folder, _show_progress if not quiet else lambda *_: None, keys)
     except (ContestUnreachable, KeyFileError, OSError) as error:
         show(error, stream=sys.stderr)
         return NOT_ASKED
     for difference in differences:
         show(difference)
     if not quiet:
-        number = len(differences)
-        show(f"{number:,} difference{'s' if number != 1 else ''} found." if number else "Nothing differs.")
+        show(verdict(len(differences)))
     return DIFFERENT if differences else NOTHING_DIFFERS
 
 
-class _ProgressPrinter:
-    """Says how far it is: on a terminal with every piece, elsewhere one line for each thing that is done."""
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        finished = done >= total
-        if sys.stderr.isatty():
-            show(f"{what}: {done:,} of {total:,}", stream=sys.stderr, end="\n" if finished else "", over=True)
-        elif finished:
-            show(f"{what}: {total:,}", stream=sys.stderr)
+def _show_progress(what: str, done: int, total: int) -> None:
+    """Say how far it is: on a terminal with every piece, elsewhere one line for each thing that is done."""
+    finished = done >= total
+    if sys.stderr.isatty():
+        show(f"{what}: {done:,} of {total:,}", stream=sys.stderr, end="\n" if finished else "", over=True)
+    elif finished:
+        show(f"{what}: {total:,}", stream=sys.stderr)
 
 
 if __name__ == "__main__":

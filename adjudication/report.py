@@ -5,6 +5,7 @@ Pure: standard library only.
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from adjudication.schema import release_tables
@@ -61,9 +62,8 @@ def _free(revision: int) -> Iterator[tuple[str, str, Column]]:
                 yield file, name, column
 
 
-def verdict(findings: Findings) -> str:
+def verdict(number: int) -> str:
     """Return the last line: how many differences there are."""
-    number = len(findings.found) + findings.not_kept
     return f"{number:,} difference{'s' if number != 1 else ''} found." if number else "Nothing differs."
 
 
@@ -81,9 +81,9 @@ def report_json(manifest: Manifest, findings: Findings, signatures: SignatureRep
         "release": printable(manifest.name),
         "manifest_sha256": manifest.sha256,
         "checked": checked,
-        "differences": [each.as_json() for each in findings.found],
+        "differences": [asdict(each) for each in findings.found],
         "differences_not_listed": findings.not_kept,
         "notes": findings.notes,
         "unknowable": {f"{file} {name}": column.reason for file, name, column in _free(manifest.revision)},
-        "signatures": signatures.to_json(),
+        "signatures": asdict(signatures),
     }

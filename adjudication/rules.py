@@ -205,17 +205,15 @@ def adjudicate_dataset(
 def _first_dataset_objection(
     opinions: Sequence[CountedOpinion], share: Fraction | None, *, folder: Label, known_bad: bool
 ) -> Reason | None:
-    if known_bad:
-        return Reason.KNOWN_BAD
-    if share is None or share <= DATASET_MIN_BOX_FRACTION or any(each.box is None for each in opinions):
-        return Reason.TOO_SMALL
-    if any(each.real is not True for each in opinions):
-        return Reason.DEPICTION
-    if any(each.complete is not True for each in opinions):
-        return Reason.TRUNCATED
-    if any(_class_of(each) is not folder for each in opinions):
-        return Reason.AMBIGUOUS
-    return None
+    small = share is None or share <= DATASET_MIN_BOX_FRACTION
+    objections = (
+        (Reason.KNOWN_BAD, known_bad),
+        (Reason.TOO_SMALL, small or any(each.box is None for each in opinions)),
+        (Reason.DEPICTION, any(each.real is not True for each in opinions)),
+        (Reason.TRUNCATED, any(each.complete is not True for each in opinions)),
+        (Reason.AMBIGUOUS, any(_class_of(each) is not folder for each in opinions)),
+    )
+    return next((reason for reason, applies in objections if applies), None)
 
 
 def passes_private_set(*, pictures: int, right: int, mistakes: int, percent: int, strict: bool) -> bool:

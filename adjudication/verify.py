@@ -202,7 +202,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return NO_RELEASE
     for difference in findings.all_differences():
         show(difference)
-    for line in () if options.quiet else (*report(manifest, findings), verdict(findings)):
+    for line in (
+        () if options.quiet else (*report(manifest, findings), verdict(len(findings.found) + findings.not_kept))
+    ):
         show(line)
     if options.json:
         values = report_json(manifest, findings, signatures)

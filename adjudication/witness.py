@@ -9,7 +9,7 @@ refused, 2 there is no key or no release.
 import sys
 import time
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -199,22 +199,17 @@ def _witness_all(folder: Path, path: Path, contest: Path | None) -> int:
     key = read_secret_key(path)
     first = read_trusted_keys(contest).contest if contest else None
     with open_checkpoint_log(path) as log:
-        for line in _witnessed(folder, key, log, first):
-            show(line)
+        releases = signed_releases(folder)
+        if not releases:
+            show(f"{folder}: every release is unsigned, and there is nothing to witness.")
+        for release in releases:
+            latest = log.latest(release.checkpoint.origin)
+            if len(releases) > 1 and latest is not None and release.checkpoint.size < latest.size:
+                log.check(release.checkpoint)  # the newer one commits to it
+                continue
+            new = witness(release, key, log, first=first, at=int(time.time()))
+            show(f"{release.manifest.name}: {'signed' if new else 'was signed before'} as {key.name}")
     return ALL_SIGNED
-
-
-def _witnessed(folder: Path, key: SecretKey, log: CheckpointLog, first: VerifierKey | None) -> Iterator[str]:
-    releases = signed_releases(folder)
-    if not releases:
-        yield f"{folder}: every release is unsigned, and there is nothing to witness."
-    for release in releases:
-        latest = log.latest(release.checkpoint.origin)
-        if len(releases) > 1 and latest is not None and release.checkpoint.size < latest.size:
-            log.check(release.checkpoint)  # the newer one commits to it
-            continue
-        new = witness(release, key, log, first=first, at=int(time.time()))
-        yield f"{release.manifest.name}: {'signed' if new else 'was signed before'} as {key.name}"
 
 
 if __name__ == "__main__":

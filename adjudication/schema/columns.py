@@ -5,10 +5,9 @@ the verifier, the documentation and the tests that falsify releases follow them.
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from adjudication.schema.cell_kinds import CellKind
 
@@ -179,16 +178,6 @@ class Column:
     def form(self) -> re.Pattern[str]:
         """Return what its cells look like."""
         return self.kind.form
-
-    @property
-    def write(self) -> Callable[[Any], str]:
-        """Return how a value is written into a cell."""
-        return self.kind.write
-
-    @property
-    def read(self) -> Callable[[str], Any]:
-        """Return how the value is read back."""
-        return self.kind.read
 
     @property
     def reason(self) -> str:

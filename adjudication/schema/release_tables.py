@@ -60,14 +60,14 @@ def header(file: str) -> list[str]:
 
 def written(file: str, rows: Iterable[Sequence[Any]]) -> Iterator[list[str]]:
     """Yield rows of values, in the order of the columns, as the cells of a table; what is None is empty."""
-    columns = [column.write for column in TABLES[file].values()]
+    columns = [column.kind.write for column in TABLES[file].values()]
     for row in rows:
         yield ["" if value is None else write(value) for write, value in zip(columns, row, strict=True)]
 
 
 def values(file: str, row: Mapping[str, str]) -> dict[str, Any]:
     """Return the values in the cells of a row, by their columns."""
-    return {name: TABLES[file][name].read(cell) for name, cell in row.items()}
+    return {name: TABLES[file][name].kind.read(cell) for name, cell in row.items()}
 
 
 def files_of(revision: int) -> frozenset[str]:

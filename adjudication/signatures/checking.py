@@ -7,7 +7,6 @@ manifest holds the hash of the one before it.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from adjudication.schema import release_format as form
 from adjudication.signatures.checkpoints import Checkpoint, parse_checkpoint
@@ -32,10 +31,6 @@ class SignatureReport:
     state: str
     place: int | None = None
     lines: list[dict[str, str]] = field(default_factory=list)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as JSON values."""
-        return {"state": self.state, "place": self.place, "lines": self.lines}
 
 
 def read_signature(folder: Path) -> SignedNote | None:
@@ -191,15 +186,11 @@ def _names(note: SignedNote) -> str:
 
 def _followers(folder: Path, manifest: Manifest) -> Iterator[Manifest]:
     """Yield the releases beside that come after this one in the chain, each by the hash of the one before it."""
-    others = releases_beside(folder)
-    sha256 = manifest.sha256
-    while others:
-        after = next((each for each in others if each.values["previous_sha256"] == sha256), None)
-        if after is None:
-            return
-        others.remove(after)
-        sha256 = after.sha256
+    # Of two that follow the same one, the first by name is taken.
+    following = {each.values["previous_sha256"]: each for each in reversed(releases_beside(folder))}
+    while (after := following.pop(manifest.sha256, None)) is not None:
         yield after
+        manifest = after
 
 
 def _lines(note: SignedNote, known: tuple[VerifierKey, ...] | None) -> Iterator[dict[str, str]]:

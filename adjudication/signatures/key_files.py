@@ -7,8 +7,6 @@ import os
 import secrets
 import stat
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,10 +55,12 @@ def write_secret_key(path: Path, key: SecretKey) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _file_beside(path) as beside:
-            beside.write_bytes(f"{key.text()}\n".encode())
-            sync(beside)
-            os.link(beside, path)  # refuses to write over anything
+        # Its owner alone reads it, and it is gone afterwards.
+        with tempfile.NamedTemporaryFile(prefix=f".{path.name}-", dir=path.parent) as beside:
+            beside.write(f"{key.text()}\n".encode())
+            beside.flush()
+            os.fsync(beside.fileno())
+            os.link(beside.name, path)  # refuses to write over anything
         sync(path.parent)
     except FileExistsError as error:
         raise KeyFileError(f"{path} is there already, and nothing is written over it") from error
@@ -120,17 +120,6 @@ def write_whole(path: Path, data: bytes, *, by_way_of: Path) -> None:
     sync(beside)
     os.replace(beside, path)
     sync(path.parent)
-
-
-@contextmanager
-def _file_beside(path: Path) -> Iterator[Path]:
-    """Give an empty file of a name of its own, which its owner alone reads; afterwards it is gone."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    os.close(descriptor)
-    try:
-        yield Path(name)
-    finally:
-        os.unlink(name)
 
 
 def sync(path: Path) -> None:

@@ -6,7 +6,7 @@ Nobody has to trust the file: whoever has one key follows the statements from it
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ class KeyHistory:
 
     def key_for(self, size: int) -> VerifierKey | None:
         """Return the key that signs release number `size`; None for releases of before the first key."""
-        return _key_for([(each.key, each.since) for each in self.statements], size)
+        return _followed(self.statements).key_for(size)
 
     def with_witness(self, key: VerifierKey) -> "KeyHistory":
         """Return the history with one more witness; the same where it is known."""
@@ -85,7 +85,7 @@ class FollowedKeys:
 
     def key_for(self, size: int) -> VerifierKey | None:
         """Return the key that signs release number `size`; None for those of before the trusted key."""
-        return _key_for(self.periods, size)
+        return next((key for key, since in reversed(self.periods) if since <= size), None)
 
 
 def follow_keys(trusted: VerifierKey, history: KeyHistory) -> FollowedKeys:
@@ -104,7 +104,7 @@ def follow_keys(trusted: VerifierKey, history: KeyHistory) -> FollowedKeys:
                 raise NoteError(f"the statement of {statement.key.short} is not signed by {signer.short}")
         if number and statement.since < found[number - 1].since:
             raise NoteError(f"{statement.key.short} signs from an earlier release on than the key before it")
-    return FollowedKeys(tuple((each.key, each.since) for each in found))
+    return _followed(found)
 
 
 def parse_keys(data: bytes) -> KeyHistory:
@@ -148,6 +148,5 @@ def _parse_statement(text: str) -> KeyStatement:
     return KeyStatement(key, int(since[1]), note)
 
 
-def _key_for(periods: Sequence[tuple[VerifierKey, int]], size: int) -> VerifierKey | None:
-    signing = [key for key, since in periods if since <= size]
-    return signing[-1] if signing else None
+def _followed(statements: Iterable[KeyStatement]) -> FollowedKeys:
+    return FollowedKeys(tuple((each.key, each.since) for each in statements))

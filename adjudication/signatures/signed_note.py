@@ -46,7 +46,8 @@ class VerifierKey:
     @property
     def key_id(self) -> bytes:
         """The four bytes by which signature lines name the key, together with its name."""
-        return _key_id(self.name, self.kind, self.public)
+        named = self.name.encode() + b"\n" + bytes([self.kind]) + self.public
+        return hashlib.sha256(named).digest()[:_ID_BYTES]
 
     @property
     def short(self) -> str:
@@ -71,8 +72,7 @@ class SecretKey:
 
     def text(self) -> str:
         """Return the secret as one line of text."""
-        secret = _base64(bytes([SignatureKind.ED25519]) + self.seed)
-        return f"{_PRIVATE}{self.verifier_key().short}+{secret}"
+        return f"{_PRIVATE}{self.verifier_key().short}+{_base64(bytes([SignatureKind.ED25519]) + self.seed)}"
 
     def __repr__(self) -> str:
         return f"SecretKey({self.name!r}, …)"
@@ -231,10 +231,6 @@ def _parse_key(text: str) -> tuple[str, bytes, bytes]:
     if found is None:
         raise NoteError("no key of the form name+ID+key")
     return check_key_name(found[1]), bytes.fromhex(found[2]), bytes_in_base64(found[3])
-
-
-def _key_id(name: str, kind: SignatureKind, public: bytes) -> bytes:
-    return hashlib.sha256(name.encode() + b"\n" + bytes([kind]) + public).digest()[:_ID_BYTES]
 
 
 def _is_made_by(key: VerifierKey, text: str, signature: bytes) -> bool:

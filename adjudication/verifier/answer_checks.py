@@ -101,14 +101,12 @@ def _check_times(row: Row, at: str, counts: bool, panels: _PanelTimes, number: i
     """No answer comes before its panel was dealt, and no counted one after it was full (R7)."""
     dealt_at, full_at = panels.dealt_at[number], panels.full_at[number]
     if is_before(at, dealt_at):
-        words = f"not before {dealt_at}, when its panel was dealt"
-        findings.add(form.RESPONSES, row, at, words, column="submitted_at")
+        findings.add_cell(form.RESPONSES, row, "submitted_at", f"not before {dealt_at}, when its panel was dealt")
     if not counts:
         return
     panels.answers[number] = max(panels.answers[number], _WHEN_FULL if at == full_at else _BEFORE_FULL)
     if full_at and is_before(full_at, at):
-        words = f"not after {full_at}, when its panel was full"
-        findings.add(form.RESPONSES, row, at, words, column="submitted_at")
+        findings.add_cell(form.RESPONSES, row, "submitted_at", f"not after {full_at}, when its panel was full")
 
 
 def _check_questions(
@@ -153,7 +151,7 @@ def _check_panels(release: CheckedRelease, panels: _PanelTimes, findings: Findin
             cases = asked.get((image_id, number), [])
             if cases and row["joined_at"] not in cases:
                 words = f"when a case was decided: {', '.join(cases)}"
-                findings.add(form.PANELS, row, row["joined_at"], words, column="joined_at")
+                findings.add_cell(form.PANELS, row, "joined_at", words)
 
 
 def _case_times_by_panel(release: CheckedRelease) -> dict[tuple[str, str], list[str]]:
@@ -180,8 +178,7 @@ def _check_rulings(
         image, earlier = image_id, decided_at
         numbers[intern(image_id)] = place
         if is_before(decided_at, first):
-            words = f"not before {first}, what it is about"
-            findings.add(form.RULINGS, row, decided_at, words, column="decided_at")
+            findings.add(form.RULINGS, row, decided_at, f"not before {first}, what it is about", column="decided_at")
         number, of_rules = panels.numbers.get(panel_key(image_id, int(panel))), decided_by == DecidedBy.RULES
         if of_rules and explanation:
             findings.add(form.RULINGS, row, explanation, "nothing: the rules explain it", column="explanation")

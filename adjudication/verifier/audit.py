@@ -50,8 +50,9 @@ def check_publications(release: CheckedRelease, findings: Findings) -> None:
         published = before.pop(str(names[0]), None) if isinstance(names, list) and names else None
         if published is None:
             continue
-        recorded = _json(row["facts"]).get("manifest_sha256")
-        findings.compare(form.AUDIT, row, recorded, published.manifest.sha256, column="facts")
+        findings.compare(
+            form.AUDIT, row, _json(row["facts"]).get("manifest_sha256"), published.manifest.sha256, column="facts"
+        )
         latest = cells.time(time_of(row["at"]) + _BUILDING)
         for file, columns in tables_of(published.manifest.revision).items():
             times = [name for name, column in columns.items() if column.form.pattern in _TIMES and name not in _TO_COME]
@@ -59,7 +60,7 @@ def check_publications(release: CheckedRelease, findings: Findings) -> None:
                 for name in times:
                     if each[name] > latest:
                         words = f"not after {row['at']}, when it was published"
-                        findings.add(f"{published.manifest.name}/{file}", each, each[name], words, column=name)
+                        findings.add_cell(f"{published.manifest.name}/{file}", each, name, words)
 
 
 # Times that may be later than the release that names them.
@@ -97,13 +98,12 @@ def chain_link_of_row(row: Mapping[str, str]) -> ChainRow:
 
 
 def _public(row: Mapping[str, str]) -> dict[str, Any]:
-    part: dict[str, Any] = {"at": row["at"], "role": row["role"], "action": row["action"]}
-    part["facts"] = json.loads(row["facts"])
-    if not row["subject"]:
-        if row["why"]:
-            raise ValueError("a reason without what it is about")
-        return part
-    return part | {"subject": json.loads(row["subject"]), "why": cells.text_from(row["why"])}
+    part = {"at": row["at"], "role": row["role"], "action": row["action"], "facts": json.loads(row["facts"])}
+    if row["subject"]:
+        return part | {"subject": json.loads(row["subject"]), "why": cells.text_from(row["why"])}
+    if row["why"]:
+        raise ValueError("a reason without what it is about")
+    return part
 
 
 def _check_first(row: Row, release: CheckedRelease, findings: Findings) -> None:
@@ -120,8 +120,6 @@ def _check_first(row: Row, release: CheckedRelease, findings: Findings) -> None:
 
 def _is_next(release: CheckedRelease) -> bool:
     """Say whether no release can lie between this one and the last week before it that is here."""
-    if release.earlier.whole:
-        return True
-    return any(
+    return release.earlier.whole or any(
         each.manifest.values["week_end"] == release.manifest.values["week_start"] for each in release.weeks_before[-1:]
     )

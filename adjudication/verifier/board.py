@@ -15,8 +15,7 @@ from adjudication.schema import cells
 from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import TOLERANCE, is_before, time_of
-from adjudication.verifier.release import CheckedRelease, Tables
-from adjudication.verifier.release_reader import Manifest
+from adjudication.verifier.release import CheckedRelease
 from adjudication.verifier.rows import Row
 from adjudication.verifier.votes import check_count, value_of
 from labeling.enums import PanelState
@@ -27,18 +26,12 @@ _OF_PICTURES = (form.CASES, form.EXAMINATIONS)
 
 @dataclass(frozen=True)
 class _Record:
-    """The tables, and what of them is asked for by name."""
+    """The release, what is found in it, and the rulings and the panels of the pictures that came before the board."""
 
     release: CheckedRelease
-    tables: Tables
-    manifest: Manifest
     findings: Findings
-    images: Mapping[str, Row]
     rulings: Mapping[str, Mapping[str, Row]]
     panels: Mapping[tuple[str, str], Row]
-    cases: Mapping[str, Row]
-    teams: frozenset[str]
-    defenses: frozenset[str]
 
     def ruling(self, image_id: str, number: str) -> Row | None:
         """Return a ruling; None where there is no such one."""
@@ -47,37 +40,26 @@ class _Record:
 
 def check_board(release: CheckedRelease, findings: Findings) -> None:
     """Check what the third revision of the format says of the board."""
-    tables, manifest = release.tables, release.manifest
     # Few pictures come before the board.
-    pictures = {row["image_id"] for file in _OF_PICTURES for row in tables[file]}
+    pictures = {row["image_id"] for file in _OF_PICTURES for row in release.rows(file)}
     rulings: dict[str, dict[str, Row]] = defaultdict(dict)
-    for row in tables[form.RULINGS] if pictures else ():
+    for row in release.rows(form.RULINGS) if pictures else ():
         if row["image_id"] in pictures:
             rulings[row["image_id"]][row["number"]] = row
-    record = _Record(
-        release,
-        tables,
-        manifest,
-        findings,
-        release.by(form.IMAGES, "image_id"),
-        rulings,
-        {
-            (row["image_id"], row["panel"]): row
-            for row in (tables[form.PANELS] if pictures else ())
-            if row["image_id"] in pictures
-        },
-        {row["case_id"]: row for row in tables[form.CASES]},
-        frozenset(row["team_id"] for row in tables[form.TEAMS]),
-        frozenset(row["defense_id"] for row in tables[form.DEFENSES]),
-    )
-    for row in tables[form.CASES]:
+    panels = {
+        (row["image_id"], row["panel"]): row
+        for row in (release.rows(form.PANELS) if pictures else ())
+        if row["image_id"] in pictures
+    }
+    record = _Record(release, findings, rulings, panels)
+    for row in release.rows(form.CASES):
         _check_case(row, record)
     _check_rulings(record)
     _check_appeals(record)
     _check_statements(record)
     _check_motions(record)
     _check_examinations(record)
-    counts = (len(tables[name]) for name in (form.APPEALS, form.CASES, form.MOTIONS))
+    counts = (len(release.rows(name)) for name in (form.APPEALS, form.CASES, form.MOTIONS))
     findings.figures.append("appeals, cases and motions of the board: {:,}, {:,} and {:,} checked".format(*counts))
 
 
@@ -85,7 +67,7 @@ def check_board(release: CheckedRelease, findings: Findings) -> None:
 
 
 def _check_case(row: Row, record: _Record) -> None:
-    check_count(form.CASES, row, CaseKind.PICTURE, record.manifest, record.findings)
+    check_count(form.CASES, row, CaseKind.PICTURE, record.release.manifest, record.findings)
     before = record.ruling(row["image_id"], row["ruling_number"])
     if before is None:
         record.findings.add(form.CASES, row, f"ruling {row['ruling_number']}", "a ruling of this release")
@@ -93,8 +75,7 @@ def _check_case(row: Row, record: _Record) -> None:
     times = (before["decided_at"], row["opened_at"], row["decided_at"], row["closed_at"])
     if any(is_before(later, earlier) for earlier, later in pairwise(times)):
         record.findings.add(form.CASES, row, " ".join(times), "ruling, opened, decided, closed, in this order")
-    for column, follows in _what_came_of_it(row, before, record).items():
-        record.findings.compare(form.CASES, row, row[column], follows, column=column)
+    record.findings.compare_cells(form.CASES, row, _what_came_of_it(row, before, record))
     if row["outcome"] == CaseOutcome.OVERRULE:
         _check_overrule(row, record)
 
@@ -134,20 +115,21 @@ def _check_overrule(row: Row, record: _Record) -> None:
     if made is None:
         return  # there is no such ruling: another number follows, or the one that follows is missing
     if made["decided_by"] != DecidedBy.BOARD:
-        words = f"ruling {made['number']} by the {made['decided_by']}"
-        record.findings.add(form.CASES, row, words, "a ruling by the board")
-    for column in ("label", "reasons", "explanation", "policy_version", "decided_at"):
-        record.findings.compare(form.CASES, row, row[column], made[column], column=column)
+        record.findings.add(
+            form.CASES, row, f"ruling {made['number']} by the {made['decided_by']}", "a ruling by the board"
+        )
+    columns = ("label", "reasons", "explanation", "policy_version", "decided_at")
+    record.findings.compare_cells(form.CASES, row, {column: made[column] for column in columns})
 
 
 def _check_rulings(record: _Record) -> None:
     """Each ruling of the board has the one case that made it, and each made ruling is there."""
-    made = Counter((row["image_id"], row["made_ruling_number"]) for row in record.tables[form.CASES])
-    for ruling in record.tables[form.RULINGS]:
+    made = Counter((row["image_id"], row["made_ruling_number"]) for row in record.release.rows(form.CASES))
+    for ruling in record.release.rows(form.RULINGS):
         key = (ruling["image_id"], ruling["number"])
         if ruling["decided_by"] == DecidedBy.BOARD and made[key] != 1:
             record.findings.add(form.RULINGS, ruling, f"{made[key]} cases that made it", "one case")
-    for row in record.tables[form.CASES]:
+    for row in record.release.rows(form.CASES):
         number = row["made_ruling_number"]
         if number and record.ruling(row["image_id"], number) is None:
             record.findings.add(form.CASES, row, f"made ruling {number}", "a ruling of this release")
@@ -158,18 +140,17 @@ def _check_rulings(record: _Record) -> None:
 
 def _check_appeals(record: _Record) -> None:
     appealed: set[tuple[str, str]] = set()
-    for row in record.tables[form.APPEALS]:
+    for row in record.release.rows(form.APPEALS):
         for recorded, follows in _wrong_with_appeal(row, record):
             record.findings.add(form.APPEALS, row, recorded, follows)
         pair = (row["team_id"], row["image_id"])
         if pair in appealed:
-            words = f"{pair[0]} on {pair[1]} again"
-            record.findings.add(form.APPEALS, row, words, "one appeal of each team")
+            record.findings.add(form.APPEALS, row, f"{pair[0]} on {pair[1]} again", "one appeal of each team")
         appealed.add(pair)
 
 
 def _wrong_with_appeal(row: Row, record: _Record) -> Iterator[tuple[str, str]]:
-    case = record.cases.get(row["case_id"])
+    case = record.release.by(form.CASES, "case_id").get(row["case_id"])
     if case is None:
         yield f"case {row['case_id']}", "a case of this release"
         return
@@ -179,13 +160,14 @@ def _wrong_with_appeal(row: Row, record: _Record) -> Iterator[tuple[str, str]]:
             yield f"{column} {row[column]}", f"{column} {case[column]}"
     yield from _wrong_with_side(row, case, record)
     yield from _wrong_with_right(row, case, record)
-    if row["image_id"] in record.images and (wrong := _wrong_marks(row["marks"], record.images[row["image_id"]])):
+    image = record.release.by(form.IMAGES, "image_id").get(row["image_id"])
+    if image is not None and (wrong := _wrong_marks(row["marks"], image)):
         yield f"marks: {wrong}", "marks inside the picture"
 
 
 def _wrong_with_words(row: Row, words: str, case: Row, record: _Record) -> Iterator[tuple[str, str]]:
     """What a team says it says before the decision, and it is a team that the release names."""
-    if row["team_id"] not in record.teams:
+    if row["team_id"] not in record.release.by(form.TEAMS, "team_id"):
         yield f"team {row['team_id']}", f"a team of {form.TEAMS}"
     if is_before(row["sent_at"], case["opened_at"]) or is_before(case["decided_at"], row["sent_at"]):
         yield row["sent_at"], "a time while the case was open"
@@ -199,7 +181,8 @@ def _wrong_with_side(row: Row, case: Row, record: _Record) -> Iterator[tuple[str
     side = AppealSide.DEFENDER if ruling and ruling["verdict"] == Verdict.VALID else AppealSide.ATTACKER
     if ruling is not None and row["side"] != side:
         yield f"side {row['side']}", f"side {side}"
-    if (row["side"] == AppealSide.DEFENDER) != (row["defense_id"] in record.defenses):
+    known = row["defense_id"] in record.release.by(form.DEFENSES, "defense_id")
+    if (row["side"] == AppealSide.DEFENDER) != known:
         yield f"defense {row['defense_id']}", "a defense of this release exactly when a defender appeals"
 
 
@@ -251,8 +234,8 @@ def _wrong_mark(mark: Any, image: Row) -> str:
 
 
 def _check_statements(record: _Record) -> None:
-    for row in record.tables[form.STATEMENTS]:
-        case = record.cases.get(row["case_id"])
+    for row in record.release.rows(form.STATEMENTS):
+        case = record.release.by(form.CASES, "case_id").get(row["case_id"])
         if case is None:
             record.findings.add(form.STATEMENTS, row, f"case {row['case_id']}", "a case of this release")
             continue
@@ -265,20 +248,21 @@ def _check_statements(record: _Record) -> None:
 
 def _check_motions(record: _Record) -> None:
     """A motion was decided in the week as its votes say; what was done by it is there exactly when it was carried."""
-    made: dict[str, list[Row]] = {row["case_id"]: [] for row in record.tables[form.MOTIONS]}
-    for row in record.tables[form.DECISIONS]:
+    made: dict[str, list[Row]] = {row["case_id"]: [] for row in record.release.rows(form.MOTIONS)}
+    for row in record.release.rows(form.DECISIONS):
         if row["case_id"] in made:
             made[row["case_id"]].append(row)
         elif row["case_id"]:
             record.findings.add(form.DECISIONS, row, f"case {row['case_id']}", "a motion of the week")
-    for row in record.tables[form.MOTIONS]:
-        check_count(form.MOTIONS, row, CaseKind.MOTION, record.manifest, record.findings)
+    for row in record.release.rows(form.MOTIONS):
+        check_count(form.MOTIONS, row, CaseKind.MOTION, record.release.manifest, record.findings)
         for recorded, follows in _wrong_with_motion(row, made[row["case_id"]], record):
             record.findings.add(form.MOTIONS, row, recorded, follows)
 
 
 def _wrong_with_motion(row: Row, made: list[Row], record: _Record) -> Iterator[tuple[str, str]]:
-    if not _in_week(row["decided_at"], record):
+    values = record.release.manifest.values
+    if not values["week_start"] <= row["decided_at"] < values["week_end"]:
         yield row["decided_at"], "a time within the week"
     if row["opened_at"] > row["decided_at"]:
         yield f"opened {row['opened_at']}", f"no later than {row['decided_at']}"
@@ -299,23 +283,18 @@ def _unreadable(row: Row, columns: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield f"{column} that cannot be read: {error}", "JSON"
 
 
-def _in_week(moment: str, record: _Record) -> bool:
-    return bool(record.manifest.values["week_start"] <= moment < record.manifest.values["week_end"])
-
-
 def _check_examinations(record: _Record) -> None:
     """A confirmation is of a rejection that there was, as far as the releases before are here."""
-    rows = record.tables[form.EXAMINATIONS]
+    rows = record.release.rows(form.EXAMINATIONS)
     earlier = record.release.rows_before(form.RULINGS) if rows else ()
     before = {(row["image_id"], row["number"]): row for row in earlier}
     unknown: list[str] = []
     for row in rows:
-        ruling = record.ruling(row["image_id"], row["ruling_number"]) or before.get(
-            (row["image_id"], row["ruling_number"])
-        )
         if not row["ruling_number"]:
             continue
-        if ruling is None and row["image_id"] not in record.images:
+        key = (row["image_id"], row["ruling_number"])
+        ruling = record.ruling(*key) or before.get(key)
+        if ruling is None and row["image_id"] not in record.release.by(form.IMAGES, "image_id"):
             unknown.append(row["number"])  # a release that is not here, or a later part of its week, may have it
         elif ruling is None or ruling["verdict"] != Verdict.REJECTED or is_before(row["at"], ruling["decided_at"]):
             words = f"ruling {row['ruling_number']} of {row['image_id']}"

@@ -31,7 +31,7 @@ def check_bounds(release: CheckedRelease, findings: Findings) -> None:
             for name, check, found in checks:
                 follows = check(row)
                 if follows is not None:
-                    found.add(file, row, row[name], follows, column=name)
+                    found.add_cell(file, row, name, follows)
         for _, _, found in checks:
             findings.extend(found)
 

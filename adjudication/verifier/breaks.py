@@ -40,8 +40,9 @@ def read_predictions(
         if row["defense_id"] not in defenses:
             findings.add(form.PREDICTIONS, row, f"defense {row['defense_id']}", "a defense of this release")
         elif row["defense_digest"] != defenses[row["defense_id"]]["digest"]:
-            digest = defenses[row["defense_id"]]["digest"]
-            findings.add(form.PREDICTIONS, row, f"digest {row['defense_digest']}", digest)
+            findings.add(
+                form.PREDICTIONS, row, f"digest {row['defense_digest']}", defenses[row["defense_id"]]["digest"]
+            )
         rounds = predictions.setdefault((intern(row["defense_id"]), intern(row["image_id"])), {})
         if int(row["round"]) in rounds:
             findings.add(form.PREDICTIONS, row, f"round {row['round']} again", "one answer in each round")
@@ -160,8 +161,9 @@ def check_breaks(
             recorded.add(pair)
     for (defense_id, image_id), (number, _) in _mistakes(newest, predictions).items():
         if image_id not in outside and (defense_id, image_id) not in recorded:
-            row_name = f"row {defense_id} on {image_id}"
-            findings.add(form.BREAKS, row_name, "no break", f"a break by the answer in round {number}")
+            findings.add(
+                form.BREAKS, f"row {defense_id} on {image_id}", "no break", f"a break by the answer in round {number}"
+            )
     findings.figures.append(f"breaks: {len(rows):,} read and derived again")
 
 
@@ -219,7 +221,7 @@ def check_unproved(rows: Sequence[Row], predictions: Predictions, outside: Colle
     """A break that an answer of this release proves is in `breaks.csv` and nowhere else."""
     for row in rows:
         if row["image_id"] in outside:
-            findings.add(form.UNPROVED, row, row["image_id"], "a picture that an attack sent", column="image_id")
+            findings.add_cell(form.UNPROVED, row, "image_id", "a picture that an attack sent")
         answers = predictions.get((row["defense_id"], row["image_id"]), {})
         proofs = [number for number, answer in answers.items() if answer["answer"] == row["answer"]]
         if proofs:

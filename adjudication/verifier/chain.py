@@ -80,19 +80,16 @@ def check_listed_release(
 
     A list can be rewritten to hide a release; a manifest cannot, because the next one holds its hash.
     """
-    listed = {
-        "name": release.name,
-        "week": release.week,
-        "part": release.part,
-        "manifest": release.manifest_sha256,
-        "previous": release.previous_sha256,
-        "previous name": previous.name if previous else "",
-    }
-    own = {key: manifest.values[key] for key in ("name", "week", "part")}
-    own |= {"manifest": manifest.sha256, "previous": manifest.values["previous_sha256"]}
-    for what, follows in (own | {"previous name": manifest.values["previous_name"]}).items():
-        if listed[what] != follows:
-            _add(findings, release, what, listed[what], follows)
+    for what, listed, follows in (
+        ("name", release.name, manifest.values["name"]),
+        ("week", release.week, manifest.values["week"]),
+        ("part", release.part, manifest.values["part"]),
+        ("manifest", release.manifest_sha256, manifest.sha256),
+        ("previous", release.previous_sha256, manifest.values["previous_sha256"]),
+        ("previous name", previous.name if previous else "", manifest.values["previous_name"]),
+    ):
+        if listed != follows:
+            _add(findings, release, what, listed, follows)
 
 
 def _add(findings: Findings, release: ListedRelease, what: str, recorded: object, follows: object) -> None:

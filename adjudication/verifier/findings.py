@@ -3,8 +3,8 @@
 Pure: standard library only.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from adjudication.schema import release_tables
 from adjudication.verifier.rows import Row
@@ -37,10 +37,6 @@ class Difference:
         place = f"line {self.line}, " if self.line else ""
         return f"{self.file}: {self.row}: recorded {recorded}, follows {follows} [{place}{self.rule}]"
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the parts by their names."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
 
 @dataclass
 class Findings:
@@ -69,10 +65,10 @@ class Findings:
         line = row.line if isinstance(row, Row) else None
         table = file.rpartition("/")[2]  # of another release it is `release-2026-W47/stakes.csv`
         identity = release_tables.row_name(table, row) if isinstance(row, Row) else row
-        texts = (printable(each, _LONGEST_SHOWN) for each in (file, identity, column, recorded, follows))
-        where, named, of, one, other = texts
-        cited = rule or release_tables.rule_of(table, column)
-        self.found.append(Difference(where, line, named, of, one, other, cited))
+        where, named, of, one, other = (
+            printable(each, _LONGEST_SHOWN) for each in (file, identity, column, recorded, follows)
+        )
+        self.found.append(Difference(where, line, named, of, one, other, rule or release_tables.rule_of(table, column)))
 
     def compare(
         self, file: str, row: Row | str, recorded: object, follows: object, *, column: str = "", rule: str = ""
@@ -80,6 +76,15 @@ class Findings:
         """Add a difference where what is recorded, of a `column` if one is named, is not what follows."""
         if recorded != follows:
             self.add(file, row, recorded, follows, column=column, rule=rule)
+
+    def add_cell(self, file: str, row: Row, column: str, follows: object, *, rule: str = "") -> None:
+        """Add a difference in one cell of a row."""
+        self.add(file, row, row[column], follows, column=column, rule=rule)
+
+    def compare_cells(self, file: str, row: Row, follows: Mapping[str, str], *, rule: str = "") -> None:
+        """Add a difference for each cell of a row that is not what follows; `follows` is column -> cell."""
+        for column, cell in follows.items():
+            self.compare(file, row, row[column], cell, column=column, rule=rule)
 
     def extend(self, others: "Findings") -> None:
         """Add the differences that others hold, behind those that are here."""

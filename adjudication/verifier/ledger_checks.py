@@ -54,7 +54,6 @@ _CORRECTIONS = frozenset({("pool", "outside"), ("stake", "outside"), ("team", "s
 
 def check_ledger(release: CheckedRelease, findings: Findings) -> None:
     """Check every entry by itself, and the sums of all of them."""
-    known = {**release.earlier_by(form.LEDGER, "number"), **release.by(form.LEDGER, "number")}
     corrected: Counter[str] = Counter()
     for row in release.rows_before(form.LEDGER):
         corrected[row["corrects"]] += int(row["cents"])
@@ -63,7 +62,7 @@ def check_ledger(release: CheckedRelease, findings: Findings) -> None:
         _check_accounts(row, release, findings)
         causes = _check_causes(row, release, findings)
         corrected[row["corrects"]] += int(row["cents"])
-        _check_correction(row, known.get(row["corrects"]), corrected, findings)
+        _check_correction(row, release.find(form.LEDGER, "number", row["corrects"]), corrected, findings)
         _check_funding(row, causes, release, findings)
         _check_decision(row, release, findings)
         _check_time(row, causes, release, findings)
@@ -83,18 +82,18 @@ def _check_way(row: Row, findings: Findings) -> None:
     if way not in _WAYS[row["rule"]]:
         findings.add(form.LEDGER, row, f"{row['source']} to {row['target']}", f"a way of {row['rule']}", column="rule")
     if way in _CORRECTIONS and not row["corrects"]:
-        findings.add(form.LEDGER, row, row["corrects"], "the entry that it takes back", column="corrects")
+        findings.add_cell(form.LEDGER, row, "corrects", "the entry that it takes back")
 
 
 def _check_accounts(row: Row, release: CheckedRelease, findings: Findings) -> None:
     for column in ("source", "target"):
         kind, _, number = row[column].partition(":")
         if kind == "team" and number not in release.by(form.TEAMS, "team_id"):
-            findings.add(form.LEDGER, row, row[column], f"a team of {form.TEAMS}", column=column)
+            findings.add_cell(form.LEDGER, row, column, f"a team of {form.TEAMS}")
         if kind == "stake" and release.earlier.whole and release.find(form.STAKES, "number", number) is None:
-            findings.add(form.LEDGER, row, row[column], f"a stake of {form.STAKES}", column=column)
+            findings.add_cell(form.LEDGER, row, column, f"a stake of {form.STAKES}")
     if row["source"] == row["target"]:
-        findings.add(form.LEDGER, row, row["target"], "another account than its source", column="target")
+        findings.add_cell(form.LEDGER, row, "target", "another account than its source")
 
 
 def _check_causes(row: Row, release: CheckedRelease, findings: Findings) -> dict[str, list[int]]:
@@ -116,7 +115,7 @@ def _check_causes(row: Row, release: CheckedRelease, findings: Findings) -> dict
     for place in (row["source"], row["target"]):
         kind, _, number = place.partition(":")
         if kind == "stake" and int(number) not in found.get("stake", ()) and not row["corrects"]:
-            findings.add(form.LEDGER, row, row["causes"], f"stake {number} among them", column="causes")
+            findings.add_cell(form.LEDGER, row, "causes", f"stake {number} among them")
     return found
 
 
@@ -125,14 +124,14 @@ def _check_correction(row: Row, corrects: Row | None, corrected: Mapping[str, in
     if not row["corrects"]:
         return
     if int(row["corrects"]) >= int(row["number"]):
-        findings.add(form.LEDGER, row, row["corrects"], "an earlier entry", column="corrects")
+        findings.add_cell(form.LEDGER, row, "corrects", "an earlier entry")
     if corrects is None:
         return
     if _kind(corrects["target"]) != _kind(row["source"]) or corrects["source"] != row["target"]:
         follows = f"{corrects['target']} to {corrects['source']}, the way back"
         findings.add(form.LEDGER, row, f"{row['source']} to {row['target']}", follows, column="corrects")
     if corrected[row["corrects"]] > int(corrects["cents"]):
-        findings.add(form.LEDGER, row, row["cents"], f"no more than {corrects['cents']}", column="cents")
+        findings.add_cell(form.LEDGER, row, "cents", f"no more than {corrects['cents']}")
 
 
 def _check_funding(row: Row, causes: Mapping[str, Sequence[int]], release: CheckedRelease, findings: Findings) -> None:
@@ -142,22 +141,19 @@ def _check_funding(row: Row, causes: Mapping[str, Sequence[int]], release: Check
     stake = release.find(form.STAKES, "number", row["target"].removeprefix("stake:"))
     if stake is None:
         return
-    source = "attackers" if stake["kind"] == "board" else "outside"
     batch = release.find(form.BATCHES, "batch_id", stake["batch_id"]) if stake["batch_id"] else None
     follows = {
-        "source": source,
+        "source": "attackers" if stake["kind"] == "board" else "outside",
         "cents": stake["cents"],
         "made_at": stake["staked_at"],
         "decision": batch["decision"] if batch is not None else "",
     }
-    for column, cell in follows.items():
-        findings.compare(form.LEDGER, row, row[column], cell, column=column, rule="R32")
+    findings.compare_cells(form.LEDGER, row, follows, rule="R32")
 
 
 def _check_funded(release: CheckedRelease, findings: Findings) -> None:
     """Every stake that began in the week has its money, once (R32)."""
-    funded = Counter(row["target"] for row in release.rows_before(form.LEDGER) if row["rule"] == "R32")
-    funded.update(row["target"] for row in release.rows(form.LEDGER) if row["rule"] == "R32")
+    funded = Counter(row["target"] for row in release.known_rows(form.LEDGER) if row["rule"] == "R32")
     start, end = release.manifest.values["week_start"], release.manifest.values["week_end"]
     for row in release.rows(form.STAKES):
         times = funded[f"stake:{row['number']}"]
@@ -180,13 +176,13 @@ def _check_decision(row: Row, release: CheckedRelease, findings: Findings) -> No
     kinds = _DECIDED.get(row["rule"], ())
     decision = release.find(form.DECISIONS, "number", row["decision"]) if row["decision"] else None
     if row["decision"] and not kinds:
-        findings.add(form.LEDGER, row, row["decision"], f"no decision: {row['rule']} needs none", column="decision")
+        findings.add_cell(form.LEDGER, row, "decision", f"no decision: {row['rule']} needs none")
     elif decision is not None and decision["kind"] not in kinds:
-        findings.add(form.LEDGER, row, row["decision"], f"a decision of {' or '.join(kinds)}", column="decision")
+        findings.add_cell(form.LEDGER, row, "decision", f"a decision of {' or '.join(kinds)}")
     elif not row["decision"] and "defenders" in (row["source"], row["target"]) and row["rule"] != "R34":
-        findings.add(form.LEDGER, row, row["decision"], "the decision to award", column="decision")
+        findings.add_cell(form.LEDGER, row, "decision", "the decision to award")
     if decision is not None and is_before(row["made_at"], decision["decided_at"]):
-        findings.add(form.LEDGER, row, row["made_at"], f"not before {decision['decided_at']}", column="made_at")
+        findings.add_cell(form.LEDGER, row, "made_at", f"not before {decision['decided_at']}")
 
 
 _MOMENTS = {"stake": "staked_at", "award": "awarded_at", "attack": "received_at", "break": "found_at"}
@@ -199,14 +195,14 @@ def _check_time(row: Row, causes: Mapping[str, Sequence[int]], release: CheckedR
             known = (release.find(file, column, str(number)) for file, column in _CAUSES[what])
             first = next((each[moment] for each in known if each is not None), "")
             if first and is_before(row["made_at"], first):
-                findings.add(form.LEDGER, row, row["made_at"], f"not before {first}, its cause", column="made_at")
+                findings.add_cell(form.LEDGER, row, "made_at", f"not before {first}, its cause")
     if row["source"] == "pool" and row["target"] in _HALVES:
         deposits = [release.by(form.LEDGER, "number").get(str(each)) for each in causes.get("ledger_entry", ())]
         right = [each for each in deposits if each is not None and each["target"] == "pool"]
         if not right:
-            findings.add(form.LEDGER, row, row["causes"], "the deposit that it is half of", column="causes")
+            findings.add_cell(form.LEDGER, row, "causes", "the deposit that it is half of")
         elif right[0]["made_at"] != row["made_at"]:
-            findings.add(form.LEDGER, row, row["made_at"], right[0]["made_at"], column="made_at")
+            findings.add_cell(form.LEDGER, row, "made_at", right[0]["made_at"])
 
 
 def _check_shares(release: CheckedRelease, findings: Findings) -> None:
@@ -237,8 +233,9 @@ def _check_first_shares(account: str, rows: Sequence[Row], release: CheckedRelea
     shares = equal_shares(int(stake["cents"]), sorted(received, key=lambda team: received[team]))
     for row in rows:
         if row["target"] in shares and int(row["cents"]) != shares[row["target"]]:
-            follows = f"{shares[row['target']]}, the share of each of {len(shares)}"
-            findings.add(form.LEDGER, row, row["cents"], follows, column="cents", rule="R35")
+            findings.add_cell(
+                form.LEDGER, row, "cents", f"{shares[row['target']]}, the share of each of {len(shares)}", rule="R35"
+            )
 
 
 def _numbers(row: Row, what: str) -> Sequence[int]:
@@ -259,9 +256,10 @@ def _check_balances(release: CheckedRelease, findings: Findings) -> None:
         if row["source"] == "pool" and row["target"] == "attackers":
             half = balances["pool"] // 2
         if row["source"] == "pool" and row["target"] in _HALVES and cents != half:
-            findings.add(form.LEDGER, row, row["cents"], f"{half}, half of the pool", column="cents")
+            findings.add_cell(form.LEDGER, row, "cents", f"{half}, half of the pool")
         balances[row["source"]] -= cents
         balances[row["target"]] += cents
         if row["source"] != "outside" and balances[row["source"]] < 0:
-            follows = f"at most {balances[row['source']] + cents}, what {row['source']} has"
-            findings.add(form.LEDGER, row, row["cents"], follows, column="cents")
+            findings.add_cell(
+                form.LEDGER, row, "cents", f"at most {balances[row['source']] + cents}, what {row['source']} has"
+            )

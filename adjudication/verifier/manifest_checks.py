@@ -14,7 +14,7 @@ from adjudication.verifier.breaks import Faults, Predictions, pictures_with_gaps
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.release import CheckedRelease
 from labeling.enums import PanelState
-from policy.calendar import Week, week_named, zone_at
+from policy.calendar import week_named, zone_at
 
 # What the contest wrote before the revision that is named for it.
 _ADDED_LATER = frozenset({"kept_out"})
@@ -54,17 +54,14 @@ def _check_week(release: CheckedRelease, findings: Findings) -> None:
             form.MANIFEST, "week", recorded, f"a week in a zone that there is ({type(error).__name__})", rule="R23"
         )
         return
-    for key, follows in _bounds(week, zone).items():
+    bounds = {"week_start": cells.time(week.start), "week_end": cells.time(week.end), "time_zone": zone}
+    for key, follows in bounds.items():
         findings.compare(form.MANIFEST, key, values[key], follows, rule="R23")
 
 
 def _may_have_changed(week: str, first: datetime) -> bool:
     """Say whether the oldest known policy came into force so late that an unknown one may have held in the week."""
     return first > week_named(week, "UTC").start - _AROUND
-
-
-def _bounds(week: Week, zone: str) -> dict[str, str]:
-    return {"week_start": cells.time(week.start), "week_end": cells.time(week.end), "time_zone": zone}
 
 
 def _check_place(release: CheckedRelease, findings: Findings) -> None:

@@ -234,32 +234,26 @@ def _check_of_rules(row: Row, previous: Mapping[str, str], ruled: Ruled, panels:
     seats, earlier = panels.seats_of(*key), ruled.get(panel_key(*key))
     if seats is None:
         return  # there is no such panel, which is found elsewhere
-    _differs(row, "panel", row["panel"], str(max(int(row["panel"]), int(previous.get("panel", 1)))), findings)
+    findings.compare_cells(form.RULINGS, row, {"panel": str(max(int(row["panel"]), int(previous.get("panel", 1))))})
     number = len(counted_ids(row, panels))
     least = seats.dealt if earlier is None else earlier[0] + 1
     most = seats.dealt if earlier is None else seats.size
     if not least <= number <= most:
-        findings.add(form.RULINGS, row, f"{number} responses counted", f"{_from_to(least, most)} of panel {key[1]}")
+        wanted = str(least) if least >= most else f"{least} to {most}"
+        findings.add(form.RULINGS, row, f"{number} responses counted", f"{wanted} of panel {key[1]}")
     if earlier is not None:
-        _differs(row, "policy_version", row["policy_version"], earlier[1], findings)
+        findings.compare_cells(form.RULINGS, row, {"policy_version": earlier[1]})
     if not panels.withheld(*key):
         first = map(str, panels.ids(*key)[:number])
-        _differs(row, "response_ids", row["response_ids"], ";".join(first), findings)
+        findings.compare_cells(form.RULINGS, row, {"response_ids": ";".join(first)})
     ruled[panel_key(*key)] = _shared((number, row["policy_version"]))
 
 
 def _check_of_board(row: Row, previous: Mapping[str, str], findings: Findings) -> None:
     """The board rules on what taskers said: its ruling names the answers and the panel of the one before it (R20)."""
-    for column in ("panel", "response_ids", "smallest_box_fraction"):
-        _differs(row, column, row[column], previous.get(column, "a ruling of the rules before it"), findings)
-
-
-def _differs(row: Row, column: str, recorded: str, follows: str, findings: Findings) -> None:
-    findings.compare(form.RULINGS, row, recorded, follows, column=column)
-
-
-def _from_to(least: int, most: int) -> str:
-    return str(least) if least >= most else f"{least} to {most}"
+    columns = ("panel", "response_ids", "smallest_box_fraction")
+    follows = {column: previous.get(column, "a ruling of the rules before it") for column in columns}
+    findings.compare_cells(form.RULINGS, row, follows)
 
 
 def check_panels(panels: Panels, ruled: Ruled, sizes: Collection[int], manifest: Manifest, findings: Findings) -> None:
@@ -326,8 +320,7 @@ def _add(findings: Findings, found: list[_Panel], recorded: str, follows: str) -
 
 
 def _counted(panel: _Panel, ruled: Ruled) -> int:
-    counted, _ = ruled.get(panel_key(*panel[:2]), (0, ""))
-    return counted
+    return ruled.get(panel_key(*panel[:2]), (0, ""))[0]
 
 
 def _to_count(seats: PanelPlaces) -> int:

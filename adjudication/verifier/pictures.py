@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings
-from adjudication.verifier.release_reader import Manifest, check_hash
+from adjudication.verifier.release_reader import Manifest
 from adjudication.verifier.rows import Row
 from adjudication.verifier.untrusted_files import (
     MOST_PICTURE_BYTES,
@@ -163,7 +163,7 @@ def inspect_picture(folder: Path, path: str) -> PictureFile:
 
 def _check_picture(listed: ListedPicture, seen: PictureFile, images: Sequence[Row], findings: Findings) -> None:
     if seen.sha256:
-        check_hash(listed.path, listed.sha256, seen.sha256, findings)
+        findings.compare(listed.path, "SHA-256", listed.sha256, seen.sha256)
     if seen.problem:
         findings.add(listed.path, "picture", seen.problem, "a canonical picture")
     elif seen.pixels != listed.pixels:

@@ -60,14 +60,9 @@ class RecordedPolicies:
         known = {**before, **named}.values()
         self._timed = sorted((each for each in known if each.since), key=lambda each: (each.since, int(each.version)))
 
-    def get(self, version: str) -> RecordedPolicy | None:
-        """Return a version that the manifest names."""
-        return self.named.get(version)
-
     def at(self, moment: str) -> RecordedPolicy | None:
         """Return the newest known version in force at a time, as cells write it; None where none is known."""
-        held = [each for each in self._timed if each.since <= moment]
-        return held[-1] if held else None
+        return next((each for each in reversed(self._timed) if each.since <= moment), None)
 
     def around(self, moment: str) -> set[str]:
         """Return the versions by which a row of this time may go: who writes it may have read the policy a little
@@ -98,10 +93,8 @@ class RecordedPolicies:
     def knows(self, moment: str) -> bool:
         """Say whether no other version than `at` returns can have been in force at a time: the next one is known."""
         held = self.at(moment)
-        if held is None:
-            return False
-        later = [each for each in self._timed if each.since > moment]
-        return not later or int(later[0].version) == int(held.version) + 1
+        later = next((each for each in self._timed if each.since > moment), None)
+        return held is not None and (later is None or int(later.version) == int(held.version) + 1)
 
     @property
     def knows_first(self) -> bool:

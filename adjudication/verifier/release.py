@@ -26,7 +26,6 @@ from adjudication.verifier.release_reader import (
 from adjudication.verifier.rows import Row, RowIndex, RowMemory, TableRows
 from adjudication.verifier.untrusted_files import file_size
 
-Tables = Mapping[str, Sequence[Row]]
 _MOST_MERGES = 100
 
 
@@ -75,13 +74,6 @@ class EarlierReleases:
     whole: bool
     left_out: str = ""
 
-    def of_other_weeks(self, week: str) -> list[EarlierRelease]:
-        """Return the newest part of each week before `week`, the oldest week first."""
-        newest: dict[str, EarlierRelease] = {}
-        for each in self.releases:
-            newest.setdefault(each.manifest.values["week"], each)
-        return [newest[name] for name in sorted(newest) if name < week]
-
 
 def earlier_releases(manifest: Manifest, beside: Path, previous: Path | None, most: int) -> EarlierReleases:
     """Follow the chain back from a release to the first that is not there. `beside` is the folder of its neighbours;
@@ -125,9 +117,11 @@ class CheckedRelease:
 
     folder: Path
     manifest: Manifest
-    tables: Tables
+    tables: Mapping[str, Sequence[Row]]
     earlier: EarlierReleases
     policies: RecordedPolicies
+    _indices: dict[tuple[str, str], RowIndex[str]] = field(default_factory=dict, repr=False, compare=False)
+    _earlier_indices: dict[tuple[str, str], dict[str, Row]] = field(default_factory=dict, repr=False, compare=False)
 
     def rows(self, file: str) -> Sequence[Row]:
         """Return the rows of a table; none where the revision has no such table."""
@@ -136,15 +130,10 @@ class CheckedRelease:
     @cached_property
     def weeks_before(self) -> list[EarlierRelease]:
         """The newest part of each earlier week, the oldest week first."""
-        return self.earlier.of_other_weeks(self.manifest.values["week"])
-
-    @cached_property
-    def _indices(self) -> dict[tuple[str, str], RowIndex[str]]:
-        return {}
-
-    @cached_property
-    def _earlier_indices(self) -> dict[tuple[str, str], dict[str, Row]]:
-        return {}
+        newest: dict[str, EarlierRelease] = {}
+        for each in self.earlier.releases:
+            newest.setdefault(each.manifest.values["week"], each)
+        return [newest[name] for name in sorted(newest) if name < self.manifest.values["week"]]
 
     def by(self, file: str, column: str) -> Mapping[str, Row]:
         """Return cell -> the first row of a table of this release that has it in `column`."""

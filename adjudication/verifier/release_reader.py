@@ -149,8 +149,9 @@ def _canonical_sha256(values: Any) -> str:
 
 def check_name(manifest: Manifest, findings: Findings) -> None:
     """The name follows from week and part, the rule book from the revision; the one before has a release's name."""
-    name = form.release_name(manifest.values["week"], manifest.values["part"])
-    findings.compare(form.MANIFEST, "name", manifest.name, name)
+    findings.compare(
+        form.MANIFEST, "name", manifest.name, form.release_name(manifest.values["week"], manifest.values["part"])
+    )
     if manifest.rule_book != form.rule_book_version(manifest.revision):
         follows = f"{form.rule_book_version(manifest.revision)}, as the revision is {manifest.revision}"
         findings.add(form.MANIFEST, "rule_book", manifest.rule_book, follows)
@@ -190,14 +191,9 @@ def _check_extra_files(paths: Iterable[str], findings: Findings) -> None:
 
 def _check_file(folder: Path, path: str, sha256: str, findings: Findings) -> None:
     try:
-        check_hash(path, sha256, file_sha256(folder, path), findings)
+        findings.compare(path, "SHA-256", sha256, file_sha256(folder, path))
     except UnreadableFile as error:
         findings.add(path, "file", error, "a file that can be read")
-
-
-def check_hash(path: str, recorded: str, sha256: str, findings: Findings) -> None:
-    """The manifest records the hash the file has."""
-    findings.compare(path, "SHA-256", recorded, sha256)
 
 
 def file_sha256(folder: Path, path: str) -> str:
@@ -236,8 +232,9 @@ def read_table(
             before = this
             table.append(place, size, row.line)
     for number in unordered:
-        words = f"after {release_tables.row_name(name, table[number - 1])}"
-        findings.add(name, table[number], words, "ascending, each once")
+        findings.add(
+            name, table[number], f"after {release_tables.row_name(name, table[number - 1])}", "ascending, each once"
+        )
     return table
 
 

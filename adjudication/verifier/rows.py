@@ -131,7 +131,7 @@ class TableRows(Sequence[Row]):
         """Return a row, or some of them; raises IndexError, and UnreadableFile where the file is there no longer."""
         if isinstance(number, slice):
             return [self[each] for each in range(*number.indices(len(self)))]
-        return self._row(self._places[number], self._sizes[number], self._lines[number])
+        return Row(self._columns, self._read(self._places[number], self._sizes[number]).decode(), self._lines[number])
 
     def __iter__(self) -> Iterator[Row]:
         """Yield the rows."""
@@ -152,9 +152,6 @@ class TableRows(Sequence[Row]):
         file = open_regular(self._folder, self._name)
         finalize(self, file.close)
         return file
-
-    def _row(self, place: int, size: int, line: int) -> Row:
-        return Row(self._columns, self._read(place, size).decode(), line)
 
     def _read(self, place: int, size: int) -> bytes:
         self._file.seek(place)

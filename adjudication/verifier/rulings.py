@@ -43,8 +43,11 @@ def read_responses(rows: Sequence[Row], sizes: Sizes, findings: Findings) -> Pan
             findings.add(form.RESPONSES, row, f"image {image_id}", "an image of this release")
             continue
         box = _sides(row, sizes[image_id], findings)
-        if counts == "true":
-            counted += _gather(number, row, box, panels, findings)
+        if counts == "true" and panels.add(number, row, box):
+            counted += 1
+        elif counts == "true":  # each ruling reads the whole of its panel
+            place = f"counted on {image_id} panel {int(row['panel'])}"
+            findings.add(form.RESPONSES, f"row {int(row['response_id'])}", place, "the panel was full")
     _check_pairs(pairs, rows, findings)
     findings.figures.append(f"responses: {len(rows):,} read, {counted:,} of them counted")
     return panels
@@ -59,15 +62,6 @@ def _check_pairs(pairs: Sequence[int], rows: Sequence[Row], findings: Findings) 
             tasker_id, image_id = rows[number].cells(("tasker_id", "image_id"))
             findings.add(form.RESPONSES, rows[number], f"{tasker_id} on {image_id} again", "one response each")
         first |= {pair} & repeated
-
-
-def _gather(number: int, row: Row, sides: Sequence[int] | None, panels: Panels, findings: Findings) -> bool:
-    """Add a response to its panel, unless no panel has so many places: each ruling reads the whole of its panel."""
-    added = panels.add(number, row, sides)
-    if not added:
-        place = f"counted on {row['image_id']} panel {int(row['panel'])}"
-        findings.add(form.RESPONSES, f"row {int(row['response_id'])}", place, "the panel was full")
-    return added
 
 
 def _sides(row: Row, size: tuple[int, int], findings: Findings) -> Sequence[int] | None:

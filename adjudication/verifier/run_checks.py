@@ -52,7 +52,7 @@ class _Runs:
     def check(self, row: Row) -> None:
         """Check one answer against those before it."""
         for column, follows in self._wrong(row):
-            self._findings.add(form.PREDICTIONS, row, row[column], follows, column=column)
+            self._findings.add_cell(form.PREDICTIONS, row, column, follows)
         if "run" in row:
             _compare(row, self._runs.setdefault(row["run"], row), _OF_RUN, "run", self._findings)
             batch = self._batches.setdefault((row["run"], row["batch"]), row)
@@ -86,8 +86,7 @@ def _most_rounds(release: CheckedRelease) -> int:
 def _compare(row: Row, first: Row, columns: Iterable[str], what: str, findings: Findings) -> None:
     for column in columns:
         if row[column] != first[column]:
-            words = f"{first[column]}, as in the rest of its {what}"
-            findings.add(form.PREDICTIONS, row, row[column], words, column=column)
+            findings.add_cell(form.PREDICTIONS, row, column, f"{first[column]}, as in the rest of its {what}")
 
 
 def _valid_since(release: CheckedRelease) -> dict[str, str]:
@@ -103,14 +102,14 @@ def _valid_since(release: CheckedRelease) -> dict[str, str]:
 def _check_valid(file: str, row: Row, column: str, valid: Mapping[str, str], findings: Findings) -> None:
     """Only a picture that was ruled valid is run (R29)."""
     if row["image_id"] not in valid:
-        findings.add(file, row, row["image_id"], "a picture that was ruled valid", column="image_id")
+        findings.add_cell(file, row, "image_id", "a picture that was ruled valid")
     elif is_before(row[column], valid[row["image_id"]]):
-        findings.add(file, row, row[column], f"not before {valid[row['image_id']]}, its ruling", column=column)
+        findings.add_cell(file, row, column, f"not before {valid[row['image_id']]}, its ruling")
 
 
 def _check_round(file: str, row: Row, most: int, findings: Findings) -> None:
     if not 1 <= int(row["round"]) <= most:
-        findings.add(file, row, row["round"], f"1 to {most}", column="round")
+        findings.add_cell(file, row, "round", f"1 to {most}")
 
 
 def check_found(release: CheckedRelease, findings: Findings) -> None:
@@ -127,10 +126,9 @@ def check_found(release: CheckedRelease, findings: Findings) -> None:
             _check_round(file, row, rounds, findings)
             ruling = decided.get((row["image_id"], row["ruling_number"]))
             if ruling is not None and is_before(row["found_at"], ruling["decided_at"]):
-                words = f"not before {ruling['decided_at']}, the ruling"
-                findings.add(file, row, row["found_at"], words, column="found_at")
+                findings.add_cell(file, row, "found_at", f"not before {ruling['decided_at']}, the ruling")
             if file == form.UNPROVED and (ruling is None or ruling["label"] in ("", row["answer"])):
-                findings.add(file, row, row["answer"], "the other class than a ruling of valid", column="answer")
+                findings.add_cell(file, row, "answer", "the other class than a ruling of valid")
     first: dict[tuple[str, str], str] = {}
     for ruling in decided.values():
         key = (ruling["image_id"], ruling["label"])
@@ -138,7 +136,7 @@ def check_found(release: CheckedRelease, findings: Findings) -> None:
     for row in release.rows(form.MISTAKES):
         ruled_at = first.get((row["image_id"], row["label"]))
         if ruled_at is not None and is_before(row["found_at"], ruled_at):
-            findings.add(form.MISTAKES, row, row["found_at"], f"not before {ruled_at}", column="found_at")
+            findings.add_cell(form.MISTAKES, row, "found_at", f"not before {ruled_at}")
 
 
 def check_defenses(release: CheckedRelease, findings: Findings) -> None:
@@ -148,16 +146,16 @@ def check_defenses(release: CheckedRelease, findings: Findings) -> None:
             continue
         _, at, digest = row["image"].partition("@")
         if at and digest != row["digest"]:
-            findings.add(form.DEFENSES, row, row["image"], f"an image @{row['digest']}", column="image")
+            findings.add_cell(form.DEFENSES, row, "image", f"an image @{row['digest']}")
         if row["demo"] == "true" and row["team_id"]:
-            findings.add(form.DEFENSES, row, row["demo"], "false for one that a team handed in", column="demo")
+            findings.add_cell(form.DEFENSES, row, "demo", "false for one that a team handed in")
         _check_due(row, release.policies, findings)
     for before in release.earlier_by(form.DEFENSES, "defense_id").values():
-        _still_there(form.DEFENSES, "defense_id", before, release, findings)
+        check_still_there(form.DEFENSES, "defense_id", before, release, findings)
         now = release.by(form.DEFENSES, "defense_id").get(before["defense_id"])
         # A reference of the contest comes back where its software goes back to an older one.
         if now is not None and now.get("team_id") and before["retired_at"]:
-            findings.compare(form.DEFENSES, now, now["retired_at"], before["retired_at"], column="retired_at")
+            findings.compare_cells(form.DEFENSES, now, {"retired_at": before["retired_at"]})
     _check_eligibility(release, findings)
 
 
@@ -165,17 +163,17 @@ def _check_due(row: Row, policies: RecordedPolicies, findings: Findings) -> None
     """A defense is due at the end of the week after the one in which it was received, as that was known then: a zone
     that changed later does not move it (R33)."""
     if not row["received_at"]:
-        findings.compare(form.DEFENSES, row, row["due_at"], "", column="due_at")
+        findings.compare_cells(form.DEFENSES, row, {"due_at": ""})
         return
     held = policies.at(row["received_at"])
     if held is not None and policies.knows(row["received_at"]):
         received, zones = time_of(row["received_at"]), (policies.zones(), held.policy.time_zone)
         ends = [cells.time(week_of(week_of(received, each).end, each).end) for each in zones]
         if row["due_at"] not in ends:
-            findings.add(form.DEFENSES, row, row["due_at"], ends[0], column="due_at")
+            findings.add_cell(form.DEFENSES, row, "due_at", ends[0])
 
 
-def _still_there(file: str, key: str, before: Row, release: CheckedRelease, findings: Findings) -> None:
+def check_still_there(file: str, key: str, before: Row, release: CheckedRelease, findings: Findings) -> None:
     """A row of a release before is in this one too."""
     if before[key] not in release.by(file, key):
         findings.add(file, f"row {before[key]}", "no row", "the row of the release before", column=key)
@@ -186,7 +184,7 @@ def _check_eligibility(release: CheckedRelease, findings: Findings) -> None:
     passed: set[str] = set()
     for row in release.rows(form.ELIGIBILITY):
         if (row["defense_id"], row["trial"]) in trials:
-            findings.add(form.ELIGIBILITY, row, row["trial"], "each trial of a defense once", column="trial")
+            findings.add_cell(form.ELIGIBILITY, row, "trial", "each trial of a defense once")
         trials.add((row["defense_id"], row["trial"]))
         totals = _totals(row, findings)
         held = release.policies.at(row["finished_at"])
@@ -200,10 +198,11 @@ def _check_eligibility(release: CheckedRelease, findings: Findings) -> None:
     for row in release.rows(form.DEFENSES):
         known = row.get("team_id") and row["published_at"] < release.manifest.values["week_end"]
         if known and row["defense_id"] not in passed:
-            words = f"after a trial in {form.ELIGIBILITY} that it passed"
-            findings.add(form.DEFENSES, row, row["published_at"], words, column="published_at", rule="R31")
+            findings.add_cell(
+                form.DEFENSES, row, "published_at", f"after a trial in {form.ELIGIBILITY} that it passed", rule="R31"
+            )
     for before in release.earlier_by(form.ELIGIBILITY, "number").values():
-        _still_there(form.ELIGIBILITY, "number", before, release, findings)
+        check_still_there(form.ELIGIBILITY, "number", before, release, findings)
 
 
 def _totals(row: Row, findings: Findings) -> Mapping[str, Any] | None:
@@ -215,7 +214,7 @@ def _totals(row: Row, findings: Findings) -> Mapping[str, Any] | None:
     except (ValueError, KeyError):
         right = False
     if not right:
-        findings.add(form.ELIGIBILITY, row, row["totals"], "parts that add up to its pictures", column="totals")
+        findings.add_cell(form.ELIGIBILITY, row, "totals", "parts that add up to its pictures")
         return None
     return dict(totals)
 

@@ -14,6 +14,7 @@ from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import is_before, time_of
 from adjudication.verifier.release import CheckedRelease
 from adjudication.verifier.rows import Row
+from adjudication.verifier.run_checks import check_still_there
 from adjudication.verifier.votes import value_of
 from policy.calendar import week_of
 
@@ -57,28 +58,31 @@ def _check_alone(release: CheckedRelease, findings: Findings) -> None:
                 later = max(row, last, key=lambda stake: int(stake["number"]))
                 if later["number"] in here:
                     words = f"after {last['ended_at'] or 'the end'} of stake {last['number']} on the same defense"
-                    findings.add(form.STAKES, later, later["staked_at"], words, column="staked_at")
+                    findings.add_cell(form.STAKES, later, "staked_at", words)
             if last is None or last["ended_at"] and (not row["ended_at"] or row["ended_at"] > last["ended_at"]):
                 last = row
 
 
 def _check_associations(release: CheckedRelease, findings: Findings) -> None:
     """What a release before says of a team's associations is said again while the team is named (R27)."""
-    teams, here = release.by(form.TEAMS, "team_id"), release.by(form.ASSOCIATIONS, "number")
     for before in release.earlier_by(form.ASSOCIATIONS, "number").values():
-        if before["team_id"] in teams and before["number"] not in here:
-            words = "the row of the release before"
-            findings.add(form.ASSOCIATIONS, f"row {before['number']}", "no row", words, column="number")
+        if before["team_id"] in release.by(form.TEAMS, "team_id"):
+            check_still_there(form.ASSOCIATIONS, "number", before, release, findings)
 
 
-def json_of(row: Row, column: str, file: str, findings: Findings) -> Mapping[str, Any]:
-    """Return an object of JSON in a cell; an empty one, and a difference, where it is none."""
+def json_of(row: Row, column: str, file: str, findings: Findings) -> dict[str, Any]:
+    """Return an object of JSON in a cell; an empty one, and a difference, where it cannot be read."""
+    value = _value_of(row, column, file, findings)
+    return value if isinstance(value, dict) else {}
+
+
+def _value_of(row: Row, column: str, file: str, findings: Findings) -> Any:
+    """Return what JSON says in a cell; None, and a difference, where it cannot be read."""
     try:
-        value = value_of(row[column])
+        return value_of(row[column])
     except ValueError as error:
         findings.add(file, row, f"{column} that cannot be read: {error}", "JSON", column=column)
-        return {}
-    return value if isinstance(value, dict) else {}
+    return None
 
 
 def check_subject(file: str, row: Row, release: CheckedRelease, findings: Findings) -> dict[str, list[int]]:
@@ -91,14 +95,10 @@ def check_subject(file: str, row: Row, release: CheckedRelease, findings: Findin
             findings.add(file, row, str(numbers), "numbers", column="subject")
         else:
             found[what] = numbers
-            unknown = [each for each in numbers if what in _NAMED and not _is_known(what, str(each), release)]
-            for each in unknown if release.earlier.whole else ():
-                findings.add(file, row, f"{what} {each}", f"a row of {_NAMED[what]}", column="subject")
+            for each in numbers if what in _NAMED and release.earlier.whole else ():
+                if release.find(_NAMED[what], "number", str(each)) is None:
+                    findings.add(file, row, f"{what} {each}", f"a row of {_NAMED[what]}", column="subject")
     return found
-
-
-def _is_known(what: str, number: str, release: CheckedRelease) -> bool:
-    return release.find(_NAMED[what], "number", number) is not None
 
 
 def _check_decisions(release: CheckedRelease, findings: Findings) -> None:
@@ -121,11 +121,10 @@ def _check_decisions(release: CheckedRelease, findings: Findings) -> None:
         _check_made(row, DecisionKind.STAKE, form.BATCHES, batch is not None, findings)
         _check_made(row, DecisionKind.AWARD, form.AWARDS, row["number"] in awards, findings)
         if batch is not None:
-            _compare_words(form.BATCHES, batch, "criteria", details, findings)
+            findings.compare_cells(form.BATCHES, batch, {"criteria": _words_of(details, "criteria")})
             _check_batch(batch, subject, staked[batch["batch_id"]], findings)
         if row["kind"] == DecisionKind.AWARD and subject and set(subject.get("stake", ())) != awards[row["number"]]:
-            follows = f"the stakes of its awards in {form.AWARDS}"
-            findings.add(form.DECISIONS, row, row["subject"], follows, column="subject")
+            findings.add_cell(form.DECISIONS, row, "subject", f"the stakes of its awards in {form.AWARDS}")
 
 
 def _check_motion(
@@ -140,7 +139,7 @@ def _check_motion(
     asked = check_subject(form.MOTIONS, motion, release, findings)
     about = {what: _names(what, numbers, release) for what, numbers in subject.items()}
     if any(not _names(what, numbers, release) <= about.get(what, set()) for what, numbers in asked.items()):
-        findings.add(form.DECISIONS, row, row["subject"], f"{motion['subject']} of its motion", column="subject")
+        findings.add_cell(form.DECISIONS, row, "subject", f"{motion['subject']} of its motion")
     for name, value in json_of(motion, "details", form.MOTIONS, findings).items():
         if name in details and details[name] != value:
             findings.add(form.DECISIONS, row, details[name], f"{value} of its motion", column="details")
@@ -156,12 +155,11 @@ def _check_made(row: Row, kind: DecisionKind, file: str, made: bool, findings: F
     """Rows of `file` were made by a decision exactly when it is of the kind that makes them."""
     if made != (row["kind"] == kind):
         follows = f"{kind}, as a row of {file} was made by it" if made else f"a row of {file} that was made by it"
-        findings.add(form.DECISIONS, row, row["kind"], follows, column="kind")
+        findings.add_cell(form.DECISIONS, row, "kind", follows)
 
 
-def _compare_words(file: str, row: Row, column: str, details: Mapping[str, Any], findings: Findings) -> None:
-    """A cell has the words that the details of its decision have."""
-    findings.compare(file, row, row[column], cells.text(str(details.get(column, ""))), column=column)
+def _words_of(details: Mapping[str, Any], name: str) -> str:
+    return cells.text(str(details.get(name, "")))
 
 
 def _check_batch(batch: Row, subject: Mapping[str, list[int]], staked: Sequence[str], findings: Findings) -> None:
@@ -181,17 +179,16 @@ def _check_stake(row: Row, release: CheckedRelease, findings: Findings) -> None:
     """A stake has its price and its beginning by who stands for it (R32), its clock (R33), and its end (R36)."""
     held = release.policies.at(row["asked_at"])
     if held is not None and release.policies.knows(row["asked_at"]):
-        findings.compare(form.STAKES, row, row["cents"], str(held.policy.attacker_prize_cents), column="cents")
+        findings.compare_cells(form.STAKES, row, {"cents": str(held.policy.attacker_prize_cents)})
     if row["kind"] == _BOARD:
         batch = release.find(form.BATCHES, "batch_id", row["batch_id"])
         begun = batch["staked_at"] if batch is not None else row["staked_at"]
-        for column in ("asked_at", "staked_at"):
-            findings.compare(form.STAKES, row, row[column], begun, column=column)
+        findings.compare_cells(form.STAKES, row, {"asked_at": begun, "staked_at": begun})
     _check_clock(row, release, findings)
     start, end = release.manifest.values["week_start"], release.manifest.values["week_end"]
     moments = [row[column] for column in ("staked_at", "clock_from", "ended_at")]
     if not any(start <= moment < end for moment in moments):
-        findings.add(form.STAKES, row, row["staked_at"], "a stake that began or ended in the week", column="staked_at")
+        findings.add_cell(form.STAKES, row, "staked_at", "a stake that began or ended in the week")
     _check_end(row, release, findings)
 
 
@@ -199,10 +196,9 @@ def _check_clock(row: Row, release: CheckedRelease, findings: Findings) -> None:
     defense = release.by(form.DEFENSES, "defense_id").get(row["defense_id"])
     opened = defense["opened_at"] if defense is not None else ""
     if not row["clock_from"] and opened < release.manifest.values["week_end"]:
-        findings.add(form.STAKES, row, row["clock_from"], "when its clock began", column="clock_from")
+        findings.add_cell(form.STAKES, row, "clock_from", "when its clock began")
     if row["clock_from"] and row["clock_from"] not in {row["staked_at"], opened}:
-        words = f"{row['staked_at']}{f' or {opened}' if opened else ''}"
-        findings.add(form.STAKES, row, row["clock_from"], words, column="clock_from")
+        findings.add_cell(form.STAKES, row, "clock_from", f"{row['staked_at']}{f' or {opened}' if opened else ''}")
 
 
 def _check_end(row: Row, release: CheckedRelease, findings: Findings) -> None:
@@ -211,13 +207,13 @@ def _check_end(row: Row, release: CheckedRelease, findings: Findings) -> None:
     if row["end"] in _BROKEN:
         _check_break(row, release, findings)
     if awards is not None and row["ended_at"] and row["end"] != "won":
-        findings.add(form.STAKES, row, row["end"], "won, as it was awarded", column="end", rule="R37")
+        findings.add_cell(form.STAKES, row, "end", "won, as it was awarded", rule="R37")
     in_week = release.manifest.values["week_start"] <= row["ended_at"]
     if row["end"] == "won" and in_week:
         if awards is None:
-            findings.add(form.STAKES, row, row["end"], f"an award in {form.AWARDS}", column="end", rule="R37")
+            findings.add_cell(form.STAKES, row, "end", f"an award in {form.AWARDS}", rule="R37")
         else:
-            findings.compare(form.STAKES, row, row["ended_at"], awards["awarded_at"], column="ended_at")
+            findings.compare_cells(form.STAKES, row, {"ended_at": awards["awarded_at"]})
 
 
 def _check_break(row: Row, release: CheckedRelease, findings: Findings) -> None:
@@ -230,7 +226,7 @@ def _check_break(row: Row, release: CheckedRelease, findings: Findings) -> None:
     times = [time_of(_first_sent(image, release)) for image in pictures if image is not None]
     follows = {"void" if time < begun else "broken" for time in times}
     if follows and row["end"] not in follows:
-        findings.add(form.STAKES, row, row["end"], " or ".join(sorted(follows)), column="end", rule="R35")
+        findings.add_cell(form.STAKES, row, "end", " or ".join(sorted(follows)), rule="R35")
 
 
 def _first_sent(image: Row, release: CheckedRelease) -> str:
@@ -244,10 +240,11 @@ def _check_award(row: Row, release: CheckedRelease, findings: Findings) -> None:
     decision = release.by(form.DECISIONS, "number").get(row["decision"])
     if decision is not None:
         details = json_of(decision, "details", form.DECISIONS, findings)
-        _compare_words(form.AWARDS, row, "statement", details, findings)
-    conditions = _list_of(row, findings)
-    if not conditions or not all(isinstance(each, dict) and each.get("passed") is True for each in conditions):
-        findings.add(form.AWARDS, row, row["conditions"], "conditions, each of them passed", column="conditions")
+        findings.compare_cells(form.AWARDS, row, {"statement": _words_of(details, "statement")})
+    conditions = _value_of(row, "conditions", form.AWARDS, findings)
+    told = conditions if isinstance(conditions, list) else []
+    if not told or not all(isinstance(each, dict) and each.get("passed") is True for each in told):
+        findings.add_cell(form.AWARDS, row, "conditions", "conditions, each of them passed")
 
 
 def _check_given(release: CheckedRelease, findings: Findings) -> None:
@@ -267,19 +264,10 @@ def _check_given(release: CheckedRelease, findings: Findings) -> None:
         cents = given[decision, row["awarded_at"]]
         if awarded[decision] != cents:
             words = f"{cents} in {form.LEDGER} over all its awards"
-            findings.add(form.AWARDS, row, row["cents"], words, column="cents")
+            findings.add_cell(form.AWARDS, row, "cents", words)
         if kept[decision] > awarded[decision]:
             words = f"at most {awarded[decision]}, as its awards say"
             findings.add(form.AWARDS, row, f"{kept[decision]} in {form.LEDGER}", words, column="cents", rule="R36")
-
-
-def _list_of(row: Row, findings: Findings) -> list[Any]:
-    try:
-        value = value_of(row["conditions"])
-    except ValueError as error:
-        findings.add(form.AWARDS, row, f"conditions that cannot be read: {error}", "JSON", column="conditions")
-        return []
-    return value if isinstance(value, list) else []
 
 
 def _check_teams(release: CheckedRelease, findings: Findings) -> None:
@@ -296,9 +284,9 @@ def _check_teams(release: CheckedRelease, findings: Findings) -> None:
         named |= more
     for row in release.rows(form.TEAMS):
         if row["merged_into"] == row["team_id"]:
-            findings.add(form.TEAMS, row, row["merged_into"], "another team", column="merged_into")
+            findings.add_cell(form.TEAMS, row, "merged_into", "another team")
         if row["team_id"] not in named:
-            findings.add(form.TEAMS, row, row["team_id"], "a team that another table names", column="team_id")
+            findings.add_cell(form.TEAMS, row, "team_id", "a team that another table names")
 
 
 _TEAMS_IN = (

@@ -5,7 +5,6 @@ Pure: standard library only. The count is the board's own function.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from adjudication.counting import CHOICES, OUTCOMES, Ballot, agrees, decided_by
@@ -18,12 +17,6 @@ from adjudication.verifier.rows import Row
 from labeling.enums import Label
 
 _VOTE = {"choice": str, "dissent": bool, "label": str, "reasons": list, "words": str}
-
-
-@dataclass(frozen=True)
-class _Vote:
-    ballot: Ballot
-    dissent: bool
 
 
 def value_of(cell: str) -> Any:
@@ -46,11 +39,12 @@ def check_count(file: str, row: Row, kind: CaseKind, manifest: Manifest, finding
     except ValueError as error:
         findings.add(file, row, f"votes that cannot be read: {error}", "votes")
         return
+    decides = decided_by([ballot for ballot, _ in votes], kind)
     if row["outcome"] != CaseOutcome.DROPPED:
         if len(votes) < int(row["quorum"]):
             findings.add(file, row, f"{len(votes)} votes", f"at least {row['quorum']}")
-        _check_outcome(file, row, decided_by([vote.ballot for vote in votes], kind), findings)
-    _check_dissents(file, row, votes, kind, findings)
+        _check_outcome(file, row, decides, findings)
+    _check_dissents(file, row, votes, decides, findings)
 
 
 def _check_policies(file: str, row: Row, manifest: Manifest, findings: Findings) -> None:
@@ -69,20 +63,19 @@ def _check_outcome(file: str, row: Row, decides: Ballot, findings: Findings) -> 
     follows = {"outcome": OUTCOMES[decides.choice].value}
     if "label" in row:
         follows |= {"label": decides.label, "reasons": ";".join(decides.reasons)}
-    for column, value in follows.items():
-        findings.compare(file, row, row[column], value, column=column)
+    findings.compare_cells(file, row, follows)
 
 
-def _check_dissents(file: str, row: Row, votes: list[_Vote], kind: CaseKind, findings: Findings) -> None:
+def _check_dissents(file: str, row: Row, votes: list[tuple[Ballot, bool]], decides: Ballot, findings: Findings) -> None:
     """Who voted for something else dissents."""
-    decides = decided_by([vote.ballot for vote in votes], kind)
-    for number, vote in enumerate(votes, start=1):
-        if vote.dissent == agrees(vote.ballot, decides):
-            said = ("no dissent", "dissent")
-            findings.add(file, row, f"vote {number}: {said[vote.dissent]}", said[not vote.dissent])
+    said = ("no dissent", "dissent")
+    for number, (ballot, dissent) in enumerate(votes, start=1):
+        if dissent == agrees(ballot, decides):
+            findings.add(file, row, f"vote {number}: {said[dissent]}", said[not dissent])
 
 
-def _vote(told: Any, kind: CaseKind) -> _Vote:
+def _vote(told: Any, kind: CaseKind) -> tuple[Ballot, bool]:
+    """Return what a vote is for, and whether it says that it dissents; raises ValueError for what is no vote."""
     if not isinstance(told, dict) or {name: type(value) for name, value in told.items()} != _VOTE:
         raise ValueError("no choice, dissent, label, reasons and words")
     if told["choice"] not in CHOICES[kind]:
@@ -93,4 +86,4 @@ def _vote(told: Any, kind: CaseKind) -> _Vote:
         raise ValueError(f"no class or reasons: {label} {reasons}")
     if (choice is VoteChoice.OVERRULE) != (bool(label) != bool(reasons)) or (label and reasons):
         raise ValueError(f"{choice} with {label or 'no class'} and {len(reasons)} reasons")
-    return _Vote(Ballot(choice, label, tuple(reasons)), told["dissent"])
+    return Ballot(choice, label, tuple(reasons)), told["dissent"]

@@ -65,12 +65,12 @@ def write_table(folder: ReleaseFolder, name: str, rows: Iterable[Row]) -> int:
 
 
 def _can_be_copied(name: str) -> bool:
-    return all(column.write in _WRITTEN_BY_POSTGRESQL for column in release_tables.TABLES[name].values())
+    return all(column.kind.write in _WRITTEN_BY_POSTGRESQL for column in release_tables.TABLES[name].values())
 
 
 def _copy_table(folder: ReleaseFolder, name: str, rows: QuerySet[Any, Any]) -> int:
     columns = {f"c{number}": column for number, column in enumerate(release_tables.TABLES[name].values())}
-    written = (_WRITTEN_BY_POSTGRESQL[column.write].format(value) for value, column in columns.items())
+    written = (_WRITTEN_BY_POSTGRESQL[column.kind.write].format(value) for value, column in columns.items())
     table = f"SELECT {', '.join(written)} FROM ({query_text(rows)}) AS rows ({', '.join(columns)})"
     with connection.cursor() as cursor:
         copy = f"COPY ({table}) TO STDOUT (FORMAT csv)"
