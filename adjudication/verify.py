@@ -130,19 +130,20 @@ def _check(
 
 def _check_rows(release: CheckedRelease, answers: Callable[[], tuple[Findings, int]], findings: Findings) -> None:
     manifest, tables, policies = release.manifest, release.tables, release.policies.named
-    images, defenses = release.by(form.IMAGES, "image_id"), release.by(form.DEFENSES, "defense_id")
     sizes = sizes_of(tables[form.IMAGES])
     panels = read_responses(tables[form.RESPONSES], sizes, findings)
     read_panels(release.rows(form.PANELS), manifest, panels)
     newest = check_rulings(tables[form.RULINGS], sizes, panels, policies, manifest, findings)
-    predictions = read_predictions(tables[form.PREDICTIONS], images, defenses, findings)
-    faults = read_faults(tables[form.FAULTS], images, defenses, predictions, findings)
+    predictions = read_predictions(tables[form.PREDICTIONS], findings)
+    faults = read_faults(tables[form.FAULTS], predictions, findings)
     check_complete(release, predictions, faults, findings)
     check_runs(release, findings)
     outside = pictures_outside(tables, manifest)
     check_breaks(tables[form.BREAKS], tables[form.RULINGS], newest, predictions, outside, findings)
     if form.MISTAKES in tables:
-        check_mistakes(tables[form.MISTAKES], newest, predictions, outside, images, findings)
+        check_mistakes(
+            tables[form.MISTAKES], newest, predictions, outside, release.by(form.IMAGES, "image_id"), findings
+        )
     check_found(release, findings)
     check_manifest(release, findings)
     if manifest.revision > 1:

@@ -152,9 +152,8 @@ def _check_appeals(record: _Record) -> None:
 def _wrong_with_appeal(row: Row, record: _Record) -> Iterator[tuple[str, str]]:
     case = record.release.by(form.CASES, "case_id").get(row["case_id"])
     if case is None:
-        yield f"case {row['case_id']}", "a case of this release"
-        return
-    yield from _wrong_with_words(row, row["argument"], case, record)
+        return  # found by check_bounds
+    yield from _wrong_with_words(row, row["argument"], case)
     for column in ("image_id", "ruling_number"):
         if row[column] != case[column]:
             yield f"{column} {row[column]}", f"{column} {case[column]}"
@@ -165,10 +164,8 @@ def _wrong_with_appeal(row: Row, record: _Record) -> Iterator[tuple[str, str]]:
         yield f"marks: {wrong}", "marks inside the picture"
 
 
-def _wrong_with_words(row: Row, words: str, case: Row, record: _Record) -> Iterator[tuple[str, str]]:
-    """What a team says it says before the decision, and it is a team that the release names."""
-    if row["team_id"] not in record.release.by(form.TEAMS, "team_id"):
-        yield f"team {row['team_id']}", f"a team of {form.TEAMS}"
+def _wrong_with_words(row: Row, words: str, case: Row) -> Iterator[tuple[str, str]]:
+    """What a team says it says before the decision."""
     if is_before(row["sent_at"], case["opened_at"]) or is_before(case["decided_at"], row["sent_at"]):
         yield row["sent_at"], "a time while the case was open"
     if not words:
@@ -181,9 +178,6 @@ def _wrong_with_side(row: Row, case: Row, record: _Record) -> Iterator[tuple[str
     side = AppealSide.DEFENDER if ruling and ruling["verdict"] == Verdict.VALID else AppealSide.ATTACKER
     if ruling is not None and row["side"] != side:
         yield f"side {row['side']}", f"side {side}"
-    known = row["defense_id"] in record.release.by(form.DEFENSES, "defense_id")
-    if (row["side"] == AppealSide.DEFENDER) != known:
-        yield f"defense {row['defense_id']}", "a defense of this release exactly when a defender appeals"
 
 
 def _wrong_with_right(row: Row, case: Row, record: _Record) -> Iterator[tuple[str, str]]:
@@ -236,10 +230,8 @@ def _wrong_mark(mark: Any, image: Row) -> str:
 def _check_statements(record: _Record) -> None:
     for row in record.release.rows(form.STATEMENTS):
         case = record.release.by(form.CASES, "case_id").get(row["case_id"])
-        if case is None:
-            record.findings.add(form.STATEMENTS, row, f"case {row['case_id']}", "a case of this release")
-            continue
-        for recorded, follows in _wrong_with_words(row, row["words"], case, record):
+        # Where there is no such case, check_bounds finds it.
+        for recorded, follows in _wrong_with_words(row, row["words"], case) if case is not None else ():
             record.findings.add(form.STATEMENTS, row, recorded, follows)
 
 
@@ -247,23 +239,18 @@ def _check_statements(record: _Record) -> None:
 
 
 def _check_motions(record: _Record) -> None:
-    """A motion was decided in the week as its votes say; what was done by it is there exactly when it was carried."""
+    """A motion was decided as its votes say; what was done by it is there exactly when it was carried."""
     made: dict[str, list[Row]] = {row["case_id"]: [] for row in record.release.rows(form.MOTIONS)}
     for row in record.release.rows(form.DECISIONS):
         if row["case_id"] in made:
             made[row["case_id"]].append(row)
-        elif row["case_id"]:
-            record.findings.add(form.DECISIONS, row, f"case {row['case_id']}", "a motion of the week")
     for row in record.release.rows(form.MOTIONS):
         check_count(form.MOTIONS, row, CaseKind.MOTION, record.release.manifest, record.findings)
-        for recorded, follows in _wrong_with_motion(row, made[row["case_id"]], record):
+        for recorded, follows in _wrong_with_motion(row, made[row["case_id"]]):
             record.findings.add(form.MOTIONS, row, recorded, follows)
 
 
-def _wrong_with_motion(row: Row, made: list[Row], record: _Record) -> Iterator[tuple[str, str]]:
-    values = record.release.manifest.values
-    if not values["week_start"] <= row["decided_at"] < values["week_end"]:
-        yield row["decided_at"], "a time within the week"
+def _wrong_with_motion(row: Row, made: list[Row]) -> Iterator[tuple[str, str]]:
     if row["opened_at"] > row["decided_at"]:
         yield f"opened {row['opened_at']}", f"no later than {row['decided_at']}"
     yield from _unreadable(row, ("subject", "details"))

@@ -29,20 +29,10 @@ def _is_mistake(label: str, answer: str) -> bool:
     return is_confident_mistake(_NAMED[label], _NAMED.get(answer))
 
 
-def read_predictions(
-    rows: Sequence[Row], images: Mapping[str, Row], defenses: Mapping[str, Row], findings: Findings
-) -> Predictions:
-    """Check every prediction by itself and gather them."""
+def read_predictions(rows: Sequence[Row], findings: Findings) -> Predictions:
+    """Gather the predictions: there is one in each round."""
     predictions: Predictions = {}
     for row in rows:
-        if row["image_id"] not in images:
-            findings.add(form.PREDICTIONS, row, f"image {row['image_id']}", "an image of this release")
-        if row["defense_id"] not in defenses:
-            findings.add(form.PREDICTIONS, row, f"defense {row['defense_id']}", "a defense of this release")
-        elif row["defense_digest"] != defenses[row["defense_id"]]["digest"]:
-            findings.add(
-                form.PREDICTIONS, row, f"digest {row['defense_digest']}", defenses[row["defense_id"]]["digest"]
-            )
         rounds = predictions.setdefault((intern(row["defense_id"]), intern(row["image_id"])), {})
         if int(row["round"]) in rounds:
             findings.add(form.PREDICTIONS, row, f"round {row['round']} again", "one answer in each round")
@@ -51,21 +41,11 @@ def read_predictions(
     return predictions
 
 
-def read_faults(
-    rows: Sequence[Row],
-    images: Mapping[str, Row],
-    defenses: Mapping[str, Row],
-    predictions: Predictions,
-    findings: Findings,
-) -> Faults:
-    """Check every fault by itself and gather them: where one is, no prediction is (R30)."""
+def read_faults(rows: Sequence[Row], predictions: Predictions, findings: Findings) -> Faults:
+    """Gather the faults: where one is, no prediction is (R30)."""
     faults: Faults = set()
     for row in rows:
         defense_id, image_id, number = intern(row["defense_id"]), intern(row["image_id"]), int(row["round"])
-        if image_id not in images:
-            findings.add(form.FAULTS, row, f"image {image_id}", "an image of this release")
-        if defense_id not in defenses:
-            findings.add(form.FAULTS, row, f"defense {defense_id}", "a defense of this release")
         if number in predictions.get((defense_id, image_id), {}):
             findings.add(form.FAULTS, row, f"fault {row['fault']}", "the answer in predictions.csv alone")
         faults.add((defense_id, image_id, number))
