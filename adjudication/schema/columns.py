@@ -4,7 +4,6 @@ Standard library only. The declarations are in `picture_tables`, `scoring_tables
 the verifier, the documentation and the tests that falsify releases follow them.
 """
 
-import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
@@ -173,11 +172,6 @@ class Column:
     words: str
     bounds: tuple[Bound, ...] = ()
     since: int = 1
-
-    @property
-    def form(self) -> re.Pattern[str]:
-        """Return what its cells look like."""
-        return self.kind.form
 
     @property
     def reason(self) -> str:

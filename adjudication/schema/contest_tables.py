@@ -52,7 +52,9 @@ ATTACKS = TableSchema(
     {
         "number": bound(NUMBER, "R26", Once(), New()),
         "attack_id": bound(ATTACK_ID, "R26", Once(), New()),
-        "image_id": bound(IMAGE_ID, "R26", words="a picture of this release, or of one before; a team sends each once"),
+        "image_id": bound(
+            IMAGE_ID, "R26", NamesRow(form.IMAGES, "image_id", earlier=True), words="a team sends each once"
+        ),
         "team_id": bound(TEAM_ID, "R26", _OF_TEAM),
         "received_at": bound(
             TIME,

@@ -55,7 +55,9 @@ def check_publications(release: CheckedRelease, findings: Findings) -> None:
         )
         latest = cells.time(time_of(row["at"]) + _BUILDING)
         for file, columns in tables_of(published.manifest.revision).items():
-            times = [name for name, column in columns.items() if column.form.pattern in _TIMES and name not in _TO_COME]
+            times = [
+                name for name, column in columns.items() if column.kind.form.pattern in _TIMES and name not in _TO_COME
+            ]
             for each in published.stream(file) if times else ():
                 for name in times:
                     if each[name] > latest:

@@ -44,8 +44,8 @@ def _check_week(release: CheckedRelease, findings: Findings) -> None:
     try:
         if not zones:
             zones = [claimed]
-        elif not release.policies.knows_first and _may_have_changed(values["week"], zones[0][0]):
-            zones.insert(0, claimed)
+        elif not release.policies.knows_first and zones[0][0] > week_named(values["week"], "UTC").start - _AROUND:
+            zones.insert(0, claimed)  # a policy that is not known may have held in the week
         week = week_named(values["week"], zones)
         zone = zone_at(week.start, zones)
     except (ValueError, KeyError, OSError, OverflowError) as error:
@@ -57,11 +57,6 @@ def _check_week(release: CheckedRelease, findings: Findings) -> None:
     bounds = {"week_start": cells.time(week.start), "week_end": cells.time(week.end), "time_zone": zone}
     for key, follows in bounds.items():
         findings.compare(form.MANIFEST, key, values[key], follows, rule="R23")
-
-
-def _may_have_changed(week: str, first: datetime) -> bool:
-    """Say whether the oldest known policy came into force so late that an unknown one may have held in the week."""
-    return first > week_named(week, "UTC").start - _AROUND
 
 
 def _check_place(release: CheckedRelease, findings: Findings) -> None:

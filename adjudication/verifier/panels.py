@@ -296,27 +296,24 @@ def _impossible(panels: Panels, panel: _Panel, newest: int) -> Iterator[tuple[st
 def _check_waiting(panels: Panels, ruled: Ruled, manifest: Manifest, findings: Findings) -> None:
     """No more panels are without answers, or without their ruling, than the manifest says."""
     asked = [each for each in panels.seats() if each[2].state in _ASKED]
-    if len(asked) > manifest.waiting("answers", "report") + manifest.kept_out:
-        _add(findings, asked, "taskers being asked", "as many as the manifest says")
     late = [each for each in panels.seats() if each[2].state == PanelState.FULL]
-    if len(late) > manifest.waiting("ruling"):
-        _add(findings, late, "no ruling over all its answers", "one, or as many as the manifest says")
     ready = [each for each in late if _counted(each, ruled) >= each[2].size]
-    _add(findings, ready, "a ruling to come", "settled, as all its answers are ruled upon")
     others = [
         each
         for each in panels.seats()
         if each[2].state != PanelState.FULL and _counted(each, ruled) < _to_count(each[2])
     ]
-    _add(findings, others, "no ruling", "a ruling over all its answers")
     withheld = [each for each in asked if panel_key(*each[:2]) in ruled and panels.withheld(*each[:2])]
-    if len(withheld) > manifest.waiting("answers", "report"):
-        _add(findings, withheld, "no answers", "the answers that were ruled upon")
-
-
-def _add(findings: Findings, found: list[_Panel], recorded: str, follows: str) -> None:
-    for image_id, number, _ in found:
-        findings.add(form.PANELS, _row(image_id, number), recorded, follows)
+    waiting = manifest.waiting("answers", "report")
+    for found, most, recorded, follows in (
+        (asked, waiting + manifest.kept_out, "taskers being asked", "as many as the manifest says"),
+        (late, manifest.waiting("ruling"), "no ruling over all its answers", "one, or as many as the manifest says"),
+        (ready, 0, "a ruling to come", "settled, as all its answers are ruled upon"),
+        (others, 0, "no ruling", "a ruling over all its answers"),
+        (withheld, waiting, "no answers", "the answers that were ruled upon"),
+    ):
+        for image_id, number, _ in found if len(found) > most else ():
+            findings.add(form.PANELS, _row(image_id, number), recorded, follows)
 
 
 def _counted(panel: _Panel, ruled: Ruled) -> int:

@@ -64,12 +64,10 @@ def check_attacks(release: CheckedRelease, findings: Findings) -> None:
     for row in sorted(release.rows(form.ATTACKS), key=_receipt):
         findings.compare_cells(form.ATTACKS, row, {"week": release.manifest.values["week"]})
         earlier = first.setdefault(row["image_id"], row)
-        if earlier is not row or row["copy_of"]:
-            _check_copy(row, earlier, release, findings)
+        _check_copy(row, earlier, release, findings)
         if (row["team_id"], row["image_id"]) in sent:
             findings.add_cell(form.ATTACKS, row, "image_id", "a picture that the team sent once")
         sent.add((row["team_id"], row["image_id"]))
-        _check_picture(row, release, findings)
         _check_targets(row, release, findings)
     _check_quota(release, findings)
     _check_order(release, findings)
@@ -89,16 +87,8 @@ def _check_order(release: CheckedRelease, findings: Findings) -> None:
 def _check_copy(row: Row, earlier: Row, release: CheckedRelease, findings: Findings) -> None:
     if earlier is not row:
         findings.compare_cells(form.ATTACKS, row, {"copy_of": earlier["copy_of"] or earlier["attack_id"]})
-    elif release.earlier.whole:
+    elif row["copy_of"] and release.earlier.whole:
         findings.add_cell(form.ATTACKS, row, "copy_of", "no copy: it is the first")
-
-
-def _check_picture(row: Row, release: CheckedRelease, findings: Findings) -> None:
-    """A picture that was known before is one of an earlier release."""
-    if row["image_id"] in release.by(form.IMAGES, "image_id"):
-        return
-    if release.earlier.whole and row["image_id"] not in release.earlier_by(form.IMAGES, "image_id"):
-        findings.add_cell(form.ATTACKS, row, "image_id", f"a row of {form.IMAGES}")
 
 
 def _check_targets(row: Row, release: CheckedRelease, findings: Findings) -> None:

@@ -277,7 +277,7 @@ def _formed_rows(folder: Path, name: str, findings: Findings, revision: int) -> 
 def _row_form(name: str, revision: int) -> re.Pattern[str]:
     """Return what the cells of a row look like with carriage returns between them, which no cell may have. A cell that
     matched is not tried in another way."""
-    *cells, last = (f"(?:{column.form.pattern})" for column in release_tables.tables_of(revision)[name].values())
+    *cells, last = (f"(?:{column.kind.form.pattern})" for column in release_tables.tables_of(revision)[name].values())
     return re.compile("".join(rf"(?>{cell}\r)" for cell in cells) + last, re.ASCII)
 
 
@@ -285,7 +285,7 @@ def _find_other_forms(
     name: str, row: Row, cells: Sequence[str], columns: Mapping[str, Column], findings: Findings
 ) -> None:
     for (column, declared), cell in zip(columns.items(), cells, strict=True):
-        if declared.form.fullmatch(cell) is None:
+        if declared.kind.form.fullmatch(cell) is None:
             findings.add(name, row, cell, "another form", column=column)
 
 

@@ -192,7 +192,7 @@ def other_cell(column: Column, cell: str, among: Sequence[str], draw: Random) ->
     """Return another cell of the same form, as near to the true one as can be; None where there is none."""
     for _ in range(20):
         drawn = _drawn(column, cell, among, draw)
-        if drawn is not None and drawn != cell and column.form.fullmatch(drawn):
+        if drawn is not None and drawn != cell and column.kind.form.fullmatch(drawn):
             return drawn
     return None
 
@@ -201,7 +201,7 @@ def _drawn(column: Column, cell: str, among: Sequence[str], draw: Random) -> str
     filled = [each for each in among if each and each != cell]
     if not cell:
         return draw.choice(filled) if filled else _example(column, draw)
-    if column.form.fullmatch("") and draw.random() < 0.2:
+    if column.kind.form.fullmatch("") and draw.random() < 0.2:
         return ""
     if filled and draw.random() < 0.3:
         return draw.choice(filled)
@@ -210,7 +210,7 @@ def _drawn(column: Column, cell: str, among: Sequence[str], draw: Random) -> str
 
 def _example(column: Column, draw: Random) -> str | None:
     examples = ("1", "2026-01-20T10:30:00.000000Z", "P-00000000", "a" * 64, "x", "{}", "true", "bird", "1/2")
-    fitting = [each for each in examples if column.form.fullmatch(each)]
+    fitting = [each for each in examples if column.kind.form.fullmatch(each)]
     return draw.choice(fitting) if fitting else None
 
 
@@ -221,8 +221,10 @@ def _near(column: Column, cell: str, draw: Random) -> str | None:
         return str(int(cell) + draw.choice([1, -1, 7]))
     if cell[:1] in "{[" and cell[-1:] in "}]":
         return _other_json(cell, draw)
-    if "|" in column.form.pattern and column.form.fullmatch(cell):
-        words = [word for word in re.findall(r"[a-z_]{3,}", column.form.pattern) if column.form.fullmatch(word)]
+    if "|" in column.kind.form.pattern and column.kind.form.fullmatch(cell):
+        words = [
+            word for word in re.findall(r"[a-z_]{3,}", column.kind.form.pattern) if column.kind.form.fullmatch(word)
+        ]
         if words:
             return draw.choice(words)
     at = draw.randrange(len(cell))
@@ -375,7 +377,7 @@ class Forger:
         at = self.draw.randrange(len(world.rows))
         row = world.rows[at]
         for words, cell in self._others(column, name, row, world):
-            if cell is None or cell == row[name] or not column.form.fullmatch(cell):
+            if cell is None or cell == row[name] or not column.kind.form.fullmatch(cell):
                 continue
             changed = [*world.rows]
             changed[at] = {**row, name: cell}
