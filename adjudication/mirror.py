@@ -26,10 +26,17 @@ from adjudication.signatures.mirroring import keep_keys, keep_signature
 from adjudication.signatures.signed_note import MOST_NOTE_BYTES
 from adjudication.verifier.chain import ListedRelease, check_listed_release, check_release_list, parse_listed_release
 from adjudication.verifier.findings import Findings
-from adjudication.verifier.release_reader import NotARelease, read_manifest
+from adjudication.verifier.release_reader import read_manifest
 from adjudication.verifier.release_zip import MOST_BYTES, DamagedZip, Progress, need_room, unpack_release
 from adjudication.verifier.terminal import show
-from adjudication.verifier.untrusted_files import MOST_LIST_BYTES, NotThere, UnreadableFile, read_bytes, read_json
+from adjudication.verifier.untrusted_files import (
+    MOST_LIST_BYTES,
+    NotARelease,
+    NotThere,
+    UnreadableFile,
+    read_bytes,
+    read_json,
+)
 from adjudication.verify import KEY_HELP, verify
 
 LIST = "releases.json"

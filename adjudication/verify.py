@@ -41,20 +41,14 @@ from adjudication.verifier.picture_checks import check_attacks, check_origins
 from adjudication.verifier.pictures import CheckProcesses, PictureCheck, check_images, processes_for
 from adjudication.verifier.policies import check_zones, read_policies
 from adjudication.verifier.release import CheckedRelease, begin_table, earlier_releases, sizes_of
-from adjudication.verifier.release_reader import (
-    Manifest,
-    NotARelease,
-    check_files,
-    check_name,
-    read_manifest,
-    read_table,
-)
+from adjudication.verifier.release_reader import Manifest, check_files, check_name, read_manifest, read_table
 from adjudication.verifier.release_zip import Progress, release_folders
 from adjudication.verifier.rows import Row, RowMemory
 from adjudication.verifier.rulings import check_rulings, read_responses
 from adjudication.verifier.run_checks import check_defenses, check_found, check_runs
 from adjudication.verifier.stake_checks import check_stakes
 from adjudication.verifier.terminal import printable, show
+from adjudication.verifier.untrusted_files import NotARelease
 
 NOTHING_DIFFERS, DIFFERENT, NO_RELEASE = 0, 1, 2
 EXIT_STATUS = "Exit status: 0 nothing differs, 1 something differs, 2 nothing could be checked."
@@ -96,7 +90,7 @@ def _check(
     check_name(manifest, findings)
     check_chain(folder, manifest, previous, findings)
     check_files(folder, manifest, findings)
-    memory, tables = RowMemory(), {}
+    memory, tables = RowMemory(folder), {}
     names = release_tables.tables_of(manifest.revision)
     tables[form.IMAGES] = read_table(folder, form.IMAGES, findings, revision=manifest.revision, memory=memory)
     looked = PictureCheck(folder, manifest, tables[form.IMAGES], processes) if pictures else None

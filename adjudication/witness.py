@@ -35,9 +35,9 @@ from adjudication.signatures.signed_note import (
     cosign_note,
     parse_note,
 )
-from adjudication.verifier.release_reader import Manifest, NotARelease, read_manifest
+from adjudication.verifier.release_reader import Manifest, read_manifest
 from adjudication.verifier.terminal import show
-from adjudication.verifier.untrusted_files import names_in
+from adjudication.verifier.untrusted_files import NotARelease, names_in
 from adjudication.verify import KEY_HELP, verify
 
 ALL_SIGNED, REFUSED, NOTHING_TO_SIGN = 0, 1, 2

@@ -15,8 +15,8 @@ from adjudication.signatures.key_history import KEYS_FILE, MOST_KEYS_BYTES, Foll
 from adjudication.signatures.signed_note import MOST_NOTE_BYTES, NoteError, SignedNote, VerifierKey, parse_note
 from adjudication.verifier.chain import releases_beside
 from adjudication.verifier.findings import Findings
-from adjudication.verifier.release_reader import Manifest, NotARelease
-from adjudication.verifier.untrusted_files import NotThere, UnreadableFile, read_bytes
+from adjudication.verifier.release_reader import Manifest
+from adjudication.verifier.untrusted_files import NotARelease, NotThere, UnreadableFile, read_bytes
 
 
 @dataclass

@@ -11,9 +11,9 @@ from typing import Any
 
 from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings
-from adjudication.verifier.release_reader import Manifest, NotARelease, read_neighbour
+from adjudication.verifier.release_reader import Manifest, read_neighbour
 from adjudication.verifier.terminal import printable
-from adjudication.verifier.untrusted_files import names_in
+from adjudication.verifier.untrusted_files import NotARelease, names_in
 
 _CELLS: Mapping[str, Callable[[str], object]] = {
     "name": form.parse_release_name,

@@ -17,7 +17,8 @@ from adjudication.schema import release_format as form
 from adjudication.schema.cell_kinds import TIME
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import TOLERANCE, time_of
-from adjudication.verifier.release_reader import Manifest, NotARelease
+from adjudication.verifier.release_reader import Manifest
+from adjudication.verifier.untrusted_files import NotARelease
 from policy.numbers import Policy
 
 _RATIO = re.compile(r"[1-9]\d{0,8}/[1-9]\d{0,8}", re.ASCII)

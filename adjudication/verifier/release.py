@@ -15,16 +15,9 @@ from adjudication.schema import release_format as form
 from adjudication.schema.release_tables import DECLARED, tables_of
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.policies import RecordedPolicies
-from adjudication.verifier.release_reader import (
-    Manifest,
-    NotARelease,
-    read_neighbour,
-    read_table,
-    refusing_too_many,
-    stream_table,
-)
+from adjudication.verifier.release_reader import Manifest, read_neighbour, read_table, stream_table
 from adjudication.verifier.rows import Row, RowIndex, RowMemory, TableRows
-from adjudication.verifier.untrusted_files import file_size
+from adjudication.verifier.untrusted_files import NotARelease, file_size
 
 _MOST_MERGES = 100
 
@@ -216,8 +209,7 @@ def begin_table(
     def finish(findings: Findings) -> TableRows:
         table, found, bytes_taken = read()
         findings.extend(found)
-        with refusing_too_many(folder, name):
-            memory.take_bytes(bytes_taken)
+        memory.take_bytes(bytes_taken, name)
         return table
 
     return finish

@@ -9,7 +9,6 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
@@ -20,10 +19,11 @@ from adjudication.schema import release_format as form
 from adjudication.schema import release_tables
 from adjudication.schema.columns import Column
 from adjudication.verifier.findings import Findings
-from adjudication.verifier.rows import Columns, Row, RowMemory, TableRows, TooManyRows, plain_cells
+from adjudication.verifier.rows import Columns, Row, RowMemory, TableRows, plain_cells
 from adjudication.verifier.untrusted_files import (
     MOST_LINE_BYTES,
     MOST_MANIFEST_BYTES,
+    NotARelease,
     NotThere,
     UnreadableFile,
     files_in,
@@ -53,10 +53,6 @@ _KEYS: Mapping[str, type] = {
     "counts": dict,
     "files": dict,
 }
-
-
-class NotARelease(Exception):
-    """The folder holds no release that can be read."""
 
 
 @dataclass(frozen=True)
@@ -220,31 +216,21 @@ def read_table(
 
     `memory` is that for all tables of a release; raises NotARelease where it is used up.
     """
-    memory, table = memory or RowMemory(), TableRows(folder, name, release_tables.tables_of(revision)[name])
+    memory, table = memory or RowMemory(folder), TableRows(folder, name, release_tables.tables_of(revision)[name])
     before = tuple[Any, ...]()
     unordered: list[int] = []
-    with refusing_too_many(folder, name):
-        for place, size, row in _formed_rows(folder, name, findings, revision):
-            memory.take(name, row)
-            this = release_tables.order_of(name, row)
-            if not before < this:  # the first row comes after the empty tuple
-                unordered.append(len(table))
-            before = this
-            table.append(place, size, row.line)
+    for place, size, row in _formed_rows(folder, name, findings, revision):
+        memory.take(name, row)
+        this = release_tables.order_of(name, row)
+        if not before < this:  # the first row comes after the empty tuple
+            unordered.append(len(table))
+        before = this
+        table.append(place, size, row.line)
     for number in unordered:
         findings.add(
             name, table[number], f"after {release_tables.row_name(name, table[number - 1])}", "ascending, each once"
         )
     return table
-
-
-@contextmanager
-def refusing_too_many(folder: Path, name: str) -> Iterator[None]:
-    """Raise NotARelease where the rows of a table take more memory than there is."""
-    try:
-        yield
-    except TooManyRows as error:
-        raise NotARelease(f"{folder}: {name}: {error}") from error
 
 
 def stream_table(folder: Path, name: str, findings: Findings, *, revision: int = form.REVISION) -> Iterator[Row]:

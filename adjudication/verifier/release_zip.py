@@ -18,9 +18,9 @@ from typing import TypeAlias
 from adjudication.schema import release_format as form
 from adjudication.schema import release_tables
 from adjudication.verifier.chain import ListedRelease
-from adjudication.verifier.release_reader import NotARelease, read_manifest
+from adjudication.verifier.release_reader import read_manifest
 from adjudication.verifier.terminal import printable
-from adjudication.verifier.untrusted_files import MOST_MANIFEST_BYTES, is_regular
+from adjudication.verifier.untrusted_files import MOST_MANIFEST_BYTES, NotARelease, is_regular
 
 # What is done, of how much, in words.
 Progress: TypeAlias = Callable[[str, int, int], None]

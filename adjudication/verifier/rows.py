@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, TypeVar, overload
 from weakref import finalize
 
 from adjudication.schema import release_format as form
-from adjudication.verifier.untrusted_files import open_regular
+from adjudication.verifier.untrusted_files import NotARelease, open_regular
 
 # So much memory the rows of a release may take, in bytes, as they are counted here.
 MOST_HELD_BYTES = 480 << 20
@@ -26,10 +26,6 @@ _DERIVED_FROM = {form.PREDICTIONS: 600}
 # Rows that are looked at one after another are read in pieces of so many bytes.
 _PIECE = 1 << 16
 Key = TypeVar("Key")
-
-
-class TooManyRows(Exception):
-    """The rows of a release take more memory than is allowed."""
 
 
 class Columns:
@@ -229,17 +225,18 @@ class RowIndex(Mapping[Key, Row]):
 class RowMemory:
     """The memory that the rows of all tables of a release may take."""
 
-    def __init__(self, most: int = MOST_HELD_BYTES) -> None:
-        """Begin with all of it `left`; `most` is in bytes."""
-        self._most, self.left = most, most
+    def __init__(self, folder: Path, most: int = MOST_HELD_BYTES) -> None:
+        """Begin with all of it `left` for the release in `folder`; `most` is in bytes."""
+        self._folder, self._most, self.left = folder, most, most
 
     def take(self, table: str, row: Row) -> None:
-        """Take what a row needs, with what is derived from it; raises TooManyRows where there is no more."""
+        """Take what a row needs, with what is derived from it; raises NotARelease where there is no more."""
         kept = _KEPT_BYTES.get(table)
-        self.take_bytes(getsizeof(row) + _DERIVED_FROM.get(table, _DERIVED_BYTES) if kept is None else kept)
+        needed = getsizeof(row) + _DERIVED_FROM.get(table, _DERIVED_BYTES) if kept is None else kept
+        self.take_bytes(needed, table)
 
-    def take_bytes(self, number: int) -> None:
-        """Take so many bytes; raises TooManyRows where there are no more."""
+    def take_bytes(self, number: int, table: str) -> None:
+        """Take so many bytes for a table; raises NotARelease where there are no more."""
         self.left -= number
         if self.left < 0:
-            raise TooManyRows(f"its rows take more than {self._most >> 20:,} MiB of memory")
+            raise NotARelease(f"{self._folder}: {table}: its rows take more than {self._most >> 20:,} MiB of memory")

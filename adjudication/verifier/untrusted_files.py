@@ -37,6 +37,10 @@ for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"):
     _FLAGS |= getattr(os, _name, 0)
 
 
+class NotARelease(Exception):
+    """The folder holds no release that can be read."""
+
+
 class UnreadableFile(Exception):
     """What is there is no file that can be read; the text says why."""
 

@@ -27,7 +27,8 @@ from adjudication.verifier.audit import chain_link_of_row
 from adjudication.verifier.derived import TASKER_DATA_HEADINGS
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import TOLERANCE
-from adjudication.verifier.release_reader import NotARelease, read_manifest, read_table
+from adjudication.verifier.release_reader import read_manifest, read_table
+from adjudication.verifier.untrusted_files import NotARelease
 from adjudication.verify import verify
 from common.audit.chain import ChainEnd, sealed
 from tests.adjudication.derived import derived_files

@@ -20,8 +20,9 @@ from adjudication.verifier.breaks import check_complete
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.policies import RecordedPolicies, RecordedPolicy
 from adjudication.verifier.release import CheckedRelease, EarlierReleases
-from adjudication.verifier.release_reader import Manifest, NotARelease
+from adjudication.verifier.release_reader import Manifest
 from adjudication.verifier.rows import Columns, Row
+from adjudication.verifier.untrusted_files import NotARelease
 from adjudication.verify import DIFFERENT, NO_RELEASE, NOTHING_DIFFERS, main, verify
 from contest.core.models import Attack
 from contest.releases import services

@@ -25,12 +25,13 @@ from adjudication.verifier import pictures, untrusted_files
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.pictures import ListedPicture
 from adjudication.verifier.release import begin_table
-from adjudication.verifier.release_reader import NotARelease, read_table
+from adjudication.verifier.release_reader import read_table
 from adjudication.verifier.rows import RowMemory
 from adjudication.verifier.terminal import LONGEST_LINE, encodable, printable, show
 from adjudication.verifier.untrusted_files import (
     MOST_FILE_BYTES,
     MOST_LINE_BYTES,
+    NotARelease,
     UnreadableFile,
     names_in,
     read_bytes,
@@ -287,17 +288,17 @@ def test_more_rows_than_memory_holds_are_not_held(what: str, forger: Forger) -> 
 def test_rows_that_take_more_memory_than_is_allowed_are_no_release(forger: Forger) -> None:
     assert read_table(forger.folder, form.RESPONSES, Findings())
     with pytest.raises(NotARelease, match=r"responses.csv: its rows take more than 0 MiB of memory"):
-        read_table(forger.folder, form.RESPONSES, Findings(), memory=RowMemory(2_000))
+        read_table(forger.folder, form.RESPONSES, Findings(), memory=RowMemory(forger.folder, 2_000))
 
 
 def test_a_table_that_is_read_beside_takes_the_same_memory(forger: Forger) -> None:
-    alone, beside = RowMemory(), RowMemory()
+    alone, beside = RowMemory(forger.folder), RowMemory(forger.folder)
     read_table(forger.folder, form.RESPONSES, Findings(), memory=alone)
     with ProcessPoolExecutor(1) as processes:
         read = begin_table(forger.folder, form.RESPONSES, beside, processes, revision=form.REVISION)
         assert len(read(Findings())) > 0 and beside.left == alone.left
         for at_first, later, reason in ((2_000, 2_000, "never enough"), (1 << 20, 0, "others took it meanwhile")):
-            little = RowMemory(at_first)
+            little = RowMemory(forger.folder, at_first)
             read = begin_table(forger.folder, form.RESPONSES, little, processes, revision=form.REVISION)
             little.left = later
             with pytest.raises(NotARelease, match=r"responses.csv: its rows take more than \d+ MiB of memory"):

@@ -24,10 +24,10 @@ from adjudication.verifier.chain import ListedRelease, check_release_list, parse
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.policies import RecordedPolicies
 from adjudication.verifier.release import CheckedRelease, earlier_releases
-from adjudication.verifier.release_reader import NotARelease, check_name, read_manifest, read_table
+from adjudication.verifier.release_reader import check_name, read_manifest, read_table
 from adjudication.verifier.release_zip import DamagedZip, unpack_release
 from adjudication.verifier.terminal import LONGEST_LINE, encodable, printable
-from adjudication.verifier.untrusted_files import read_json
+from adjudication.verifier.untrusted_files import NotARelease, read_json
 from adjudication.verify import main
 from picture_files.png import SIGNATURE, PictureDamaged, decode_png, encode_png, pixels_sha256, png_identity
 

@@ -13,7 +13,8 @@ from adjudication.schema import release_format as form
 from adjudication.schema import release_tables
 from adjudication.verifier.chain import ListedRelease, check_listed_release, check_release_list, parse_listed_release
 from adjudication.verifier.findings import Findings
-from adjudication.verifier.release_reader import NotARelease, read_manifest
+from adjudication.verifier.release_reader import read_manifest
+from adjudication.verifier.untrusted_files import NotARelease
 from adjudication.verify import verify
 from common.errors import Conflict, InvalidInput
 

@@ -12,7 +12,7 @@ import pytest
 
 from adjudication.schema import release_format as form
 from adjudication.schema import release_tables
-from adjudication.verifier.release_reader import NotARelease
+from adjudication.verifier.untrusted_files import NotARelease
 from adjudication.verify import verify
 from contest.releases.services import release_week
 from labeling.enums import PanelState
