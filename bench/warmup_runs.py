@@ -16,10 +16,11 @@ from PIL import Image
 from bench.networks import CNN, RESNET50
 from bench.warmup_defense import opened
 from defense_kit.allocator import keep_memory
+from defense_kit.harness import DefenseSession
 from defense_kit.warmup import boundary as boundary_module
 from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Rows, as_floats
 from defense_kit.warmup.boundary import BoundaryState, boundary, distance
-from defense_kit.warmup.measure import ScoreSession, most_running, rows_of_batch
+from defense_kit.warmup.measure import most_running, rows_of_batch
 from defense_kit.warmup.moves import SIDE
 from defense_kit.warmup.pictures import attacked_picture
 from defense_kit.warmup.scheduler import Scheduler
@@ -128,11 +129,10 @@ class Ran:
 
 
 @contextmanager
-def started(place: Path, batch: int) -> Iterator[ScoreSession]:
+def started(place: Path, batch: int) -> Iterator[DefenseSession]:
     """Start the defense in `place`, have it answer a first batch, and yield it."""
     keep_memory()
-    with opened(place, batch) as session:
-        defense = ScoreSession(session)
+    with opened(place, batch) as defense:
         defense.send(np.zeros((batch, SIDE, SIDE, 3), np.float32))
         defense.receive()
         yield defense
@@ -170,7 +170,7 @@ def steady_speed(place: Path, attacks: Iterable[Attack], speed: Speed, pictures:
             if seconds > speed.seconds * 4 / 3 and len(moments) > 1:
                 raise _Over
 
-        defense.on_sent = note
+        scheduler.on_sent = note
         with suppress(_Over):
             for _ in scheduler.run(enumerate(attacks)):
                 continue

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from defense_kit.conversation import Conversation, ConversationDeadlines, Over, PeerSocket
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.frames import CONTEST_PIXELS, LONGEST_ID, PIXELS
+from defense_kit.frames import CONTEST_PIXELS, LONGEST_ID
 from defense_kit.protocol import BatchAnswers
 
 Cancelled = Callable[[], bool]
@@ -46,17 +45,22 @@ class LaunchedDefense(Protocol):
         """Kill it with all its children, reap them and remove what it left; safe to call twice."""
 
 
-@dataclass(frozen=True, slots=True)
-class InputFormat:
-    """What a defense is sent: pictures of one side in pixels, rows of a batch, and uint8 or float32 values."""
-
-    image_size: int
-    batch_size: int
-    pixels: str = CONTEST_PIXELS
-
-
 Launch = Callable[[Path], LaunchedDefense]
 """Starts a defense that shall connect to the socket at this path; RunnerFault when it cannot be started."""
+
+
+class BatchSession(Protocol):
+    """An open defense that answers batches in their order; MOST_OUTSTANDING at most are under way."""
+
+    @property
+    def places(self) -> Sequence[NDArray[Any]]:
+        """Arrays [N, S, S, 3] in which the next batches can be written; the next batch goes into the first."""
+
+    def send(self, images: NDArray[Any]) -> None:
+        """Begin with images [N, S, S, 3] of the pixels that it was opened for; they stay as they are until answered."""
+
+    def receive(self) -> BatchAnswers:
+        """Return the answers to the oldest batch not yet answered; RunnerFault when there are none to come."""
 
 
 class DefenseSession(AbstractContextManager["DefenseSession"]):
@@ -68,10 +72,9 @@ class DefenseSession(AbstractContextManager["DefenseSession"]):
 
     device = ""
 
-    def __init__(self, launched: LaunchedDefense, conversation: Conversation, name: str, sent: "InputFormat") -> None:
+    def __init__(self, launched: LaunchedDefense, conversation: Conversation, name: str) -> None:
         self.name = name
         self._launched, self._conversation = launched, conversation
-        self._format = sent
         self._sent = 0
 
     def send(self, images: NDArray[Any]) -> None:
@@ -79,8 +82,9 @@ class DefenseSession(AbstractContextManager["DefenseSession"]):
 
         RunnerFault when they cannot be sent. Two batches at most may be between `send` and `receive`.
         """
-        side, most, pixels = self._format.image_size, self._format.batch_size, self._format.pixels
-        if images.dtype != PIXELS[pixels] or images.shape[1:] != (side, side, 3) or not 1 <= len(images) <= most:
+        place = self.places[0]
+        most, pixels = len(place), place.dtype
+        if images.dtype != pixels or images.shape[1:] != place.shape[1:] or not 1 <= len(images) <= most:
             raise ValueError(f"a batch is {images.dtype} {images.shape}, expected {pixels} [1..{most}, S, S, 3]")
         self._sent += 1
         try:
@@ -140,10 +144,20 @@ def open_defense(
     folder). `cancelled` is asked about twice a second while the harness waits: True ends the run as `cancelled`.
     """
     with PeerSocket(folder) as gate:
-        launched = _start(launch, gate.path)
+        launched, conversation = _start(launch, gate.path), None
         try:
-            return _greet(gate, launched, InputFormat(image_size, batch_size, pixels), seed, deadlines, cancelled)
+            over = _over(launched, cancelled)
+            connection = gate.accept(time.monotonic() + deadlines.start, over, launched.uid)
+            conversation = Conversation(connection, deadlines, over)
+            hello = conversation.hello()
+            if pixels not in hello.pixels:
+                raise RunnerFault(Fault.PROTOCOL, NO_CLASSIFIER)
+            share = launched.can_share and hello.shared_memory
+            conversation.ready(image_size, batch_size, seed, pixels, share=share)
+            return DefenseSession(launched, conversation, hello.name)
         except BaseException as error:
+            if conversation is not None:
+                conversation.close()
             launched.stop()
             if isinstance(error, RunnerFault):
                 error.log = launched.log()
@@ -157,29 +171,6 @@ def _start(launch: Launch, path: Path) -> LaunchedDefense:
         raise
     except Exception as error:
         raise RunnerFault(Fault.PLATFORM, f"could not start it: {type(error).__name__}: {error}") from error
-
-
-def _greet(
-    gate: PeerSocket,
-    launched: LaunchedDefense,
-    sent: InputFormat,
-    seed: int,
-    deadlines: ConversationDeadlines,
-    stop: Cancelled,
-) -> DefenseSession:
-    over = _over(launched, stop)
-    connection = gate.accept(time.monotonic() + deadlines.start, over, launched.uid)
-    conversation = Conversation(connection, deadlines, over)
-    try:
-        hello = conversation.hello()
-        if sent.pixels not in hello.pixels:
-            raise RunnerFault(Fault.PROTOCOL, NO_CLASSIFIER)
-        share = launched.can_share and hello.shared_memory
-        conversation.ready(sent.image_size, sent.batch_size, seed, sent.pixels, share=share)
-    except BaseException:
-        conversation.close()
-        raise
-    return DefenseSession(launched, conversation, hello.name, sent)
 
 
 def _over(launched: LaunchedDefense, cancelled: Cancelled) -> Over:

@@ -3,6 +3,7 @@
 import os
 import threading
 from collections import deque
+from typing import IO
 
 CHUNK_BYTES = 1 << 16
 
@@ -36,21 +37,8 @@ class LogRing:
         return readable(kept.decode("utf-8", "replace").replace("\t", "    "), self._limit)
 
 
-class LogReader:
-    """Reads a pipe to its end in a thread of its own."""
-
-    def __init__(self, descriptor: int, ring: LogRing) -> None:
-        self._descriptor, self._ring = descriptor, ring
-        self._thread = threading.Thread(target=self._read, name="defense-log", daemon=True)
-        self._thread.start()
-
-    def _read(self) -> None:
-        try:
-            while chunk := os.read(self._descriptor, CHUNK_BYTES):
-                self._ring.append(chunk)
-        finally:
-            os.close(self._descriptor)
-
-    def join(self, seconds: float) -> None:
-        """Wait until the pipe has ended, `seconds` at most."""
-        self._thread.join(seconds)
+def read_log(pipe: IO[bytes], ring: LogRing) -> None:
+    """Read a pipe to its end, and close it."""
+    with pipe:
+        while chunk := os.read(pipe.fileno(), CHUNK_BYTES):
+            ring.append(chunk)

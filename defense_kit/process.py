@@ -15,7 +15,7 @@ from typing import IO
 from defense_kit import keeper
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.limits import DefenseLimits, library_settings
-from defense_kit.logs import LogReader, LogRing
+from defense_kit.logs import LogRing, read_log
 from defense_kit.protocol import cause
 
 STOP_SECONDS = 20.0
@@ -34,8 +34,9 @@ class StartedProcess:
         self._running, self._scratch, self._mark = running, scratch, mark
         self._hold: IO[bytes] = running.stdin
         self._ring = LogRing(log_kib << 10)
-        self._drain = LogReader(os.dup(running.stderr.fileno()), self._ring)
-        running.stderr.close()
+        log = (running.stderr, self._ring)
+        self._drain = threading.Thread(target=read_log, args=log, name="defense-log", daemon=True)
+        self._drain.start()
         self._verdict: tuple[Fault, str] | None = None
         self._listener = threading.Thread(target=self._hear, args=(running.stdout,), daemon=True)
         self._listener.start()

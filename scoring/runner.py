@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from defense_kit.conversation import MOST_OUTSTANDING
 from defense_kit.faults import RunnerFault as RunnerFault
 from defense_kit.frames import CHANNELS, CONTEST_PIXELS, PIXELS
+from defense_kit.harness import BatchSession
 from defense_kit.protocol import BatchAnswers as BatchAnswers
 from defense_kit.protocol import Pixels as Pixels
 from defense_kit.shared_batches import own_places
@@ -41,29 +42,13 @@ MOST_UNANSWERED = 4
 _NICENESS = 10  # of the thread that reads pictures
 
 
-class DefenseRunner(Protocol):
-    """An opened defense. `device` is what the predictions record.
+class DefenseRunner(BatchSession, Protocol):
+    """An opened defense. `device` is what the predictions record, and there are 3 to MOST_UNANSWERED places.
 
     At most two batches may be between `send` and `receive`: while the defense works on one, the next is on its way.
     """
 
     device: str
-
-    @property
-    def places(self) -> Sequence[NDArray[Any]]:
-        """Arrays [N, S, S, 3] in which the next batches can be written; the next batch goes into the first.
-
-        There are 3 to MOST_UNANSWERED.
-        """
-
-    def send(self, images: NDArray[Any]) -> None:
-        """Hand over images [N, S, S, 3] of the pixels that it was opened with, N the batch size.
-
-        The caller leaves them as they are until answered.
-        """
-
-    def receive(self) -> BatchAnswers:
-        """Return the answers for the oldest batch not yet answered; RunnerFault when there are none to come."""
 
     def close(self) -> None:
         """End it and free what it holds; safe to call after a fault."""

@@ -15,11 +15,11 @@ from defense_kit.allocator import keep_memory
 from defense_kit.conversation import ConversationDeadlines
 from defense_kit.faults import RunnerFault
 from defense_kit.frames import CLASSES, WARMUP_PIXELS
-from defense_kit.harness import Launch, open_defense
+from defense_kit.harness import BatchSession, Launch, open_defense
 from defense_kit.limits import HELLO_SECONDS, SECONDS_PER_PICTURE, START_SECONDS
 from defense_kit.warmup.arguments import most_pictures
 from defense_kit.warmup.changes import FOLDER
-from defense_kit.warmup.measure import FloatSession, Measurement
+from defense_kit.warmup.measure import Measurement
 from defense_kit.warmup.methods import method_of
 from defense_kit.warmup.moves import SIDE
 from defense_kit.warmup.page import page
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace, launch: Launch, digest_of_defense: Callable
 
 def measure(
     options: argparse.Namespace,
-    opened: AbstractContextManager[tuple[str, str | None, FloatSession]],
+    opened: AbstractContextManager[tuple[str, str | None, BatchSession]],
     pictures: Sequence[LabelledPicture],
     digest: str,
 ) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def _stopped_as_by_hand(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _opened(launch: Launch, batch: int) -> Iterator[tuple[str, None, FloatSession]]:
+def _opened(launch: Launch, batch: int) -> Iterator[tuple[str, None, BatchSession]]:
     deadlines = ConversationDeadlines(float(START_SECONDS), float(HELLO_SECONDS), float(batch * SECONDS_PER_PICTURE))
     with open_defense(
         launch, image_size=SIDE, batch_size=batch, seed=0, deadlines=deadlines, pixels=WARMUP_PIXELS

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
-from defense_kit.protocol import BatchAnswers
+from defense_kit.harness import BatchSession
 from defense_kit.warmup import DEFAULT, QUICK, QUICK_STEPS
 from defense_kit.warmup.answer_checks import AnswerChecks, clean_scores, flat_pictures, is_randomised
 from defense_kit.warmup.attacks import Attack, Rows, Scores, as_floats, single_query
@@ -29,47 +28,12 @@ _RANDOMISED, _CHANGED = "randomised", "changed"  # what is kept of the checks, f
 _NO_PICTURE = np.zeros((0, 0, 3), np.float32)  # in place of one that is not needed any longer
 
 
-class FloatSession(Protocol):
-    """A defense that was opened for float32 pictures."""
-
-    @property
-    def places(self) -> Sequence[Rows]:
-        """Where the next batches can be written, the next one in the first."""
-
-    def send(self, images: Rows) -> None:
-        """Begin a whole batch."""
-
-    def receive(self) -> BatchAnswers:
-        """Return the answers to the oldest batch."""
-
-
-class ScoreSession:
-    """An open defense as the scheduler uses it; `on_sent` is called with each batch."""
-
-    def __init__(self, session: FloatSession) -> None:
-        self._session = session
-        self.on_sent: Callable[[], None] = lambda: None
-
-    def buffer(self, rows: int) -> Rows:
-        """Return where the next batch is written, [rows, 224, 224, 3]."""
-        return self._session.places[0][:rows]
-
-    def send(self, rows: Rows) -> None:
-        """Begin a whole batch."""
-        self._session.send(rows)
-        self.on_sent()
-
-    def receive(self) -> Scores:
-        """Return the scores of the oldest batch."""
-        return self._session.receive().scores
-
-
 class Measurement:
-    """The attacks of one run on one open defense."""
+    """The attacks of one run on one defense, opened for float32 pictures."""
 
     def __init__(
         self,
-        session: FloatSession,
+        session: BatchSession,
         pictures: Sequence[LabelledPicture],
         results: Results,
         *,
@@ -77,7 +41,7 @@ class Measurement:
         folder: Path,
         mode: str = DEFAULT,
     ) -> None:
-        self._defense, self._pictures, self._results = ScoreSession(session), pictures, results
+        self._defense, self._pictures, self._results = session, pictures, results
         self._of = {each.picture.key: each.picture for each in pictures}
         self._batch, self._folder = batch, folder
         self._set = hashlib.sha256(b"".join(each.picture.key for each in pictures)).hexdigest()
@@ -120,7 +84,7 @@ class Measurement:
             checkpoints.save_each_minute()
             progress.print_sometimes()
 
-        self._defense.on_sent = sent
+        scheduler.on_sent = sent
         began = time.monotonic()
         try:
             for key, result in scheduler.run(begun):
@@ -131,7 +95,6 @@ class Measurement:
             checkpoints.save()
             raise
         progress.end()
-        self._defense.on_sent = lambda: None
         return AttackTiming(len(of), scheduler.counts.wanted, scheduler.counts.sent, time.monotonic() - began)
 
     def _kept_as(self, name: str) -> str:
@@ -169,7 +132,7 @@ class Measurement:
 
     def _ask(self, rows: Rows) -> Scores:
         self._defense.send(rows)
-        return self._defense.receive()
+        return self._defense.receive().scores
 
 
 def rows_of_batch(attack: str, most: int, pictures: int) -> int:

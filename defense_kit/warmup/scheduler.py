@@ -8,14 +8,15 @@ whose rows share a batch differs from run to run.
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from defense_kit.frames import CLASSES
+from defense_kit.harness import BatchSession
 from defense_kit.warmup.attacks import Attack, AttackResult, Query, Rows, Scores, write_rows
 
 MOST_SENT = 2  # batches under way
@@ -31,19 +32,6 @@ BEGINNERS = max(1, THREADS // 4)  # threads of attacks that begin, which is rare
 _PARTS = 4  # for each thread, of the attacks that go on: to hand over each one by itself takes longer
 Key = TypeVar("Key")
 _Piece = tuple[Query, int, int]  # rows of a query in a batch: the first one's number in the query, and how many
-
-
-class BatchDefense(Protocol):
-    """A defense that answers float32 batches in order; MOST_SENT at most are under way."""
-
-    def buffer(self, rows: int) -> Rows:
-        """Return where the next batch of so many rows is written."""
-
-    def send(self, rows: Rows) -> None:
-        """Begin a whole batch; the rows stay as they are until it is answered."""
-
-    def receive(self) -> Scores:
-        """Return the scores of the oldest batch that was begun."""
 
 
 @dataclass(slots=True)
@@ -100,9 +88,10 @@ class RowCounts:
 
 
 class Scheduler(Generic[Key]):
-    """Runs attacks against a defense in batches of `batch` rows, at most `most_running` attacks at once."""
+    """Runs attacks against a defense in batches of `batch` rows, at most `most_running` attacks at once; `on_sent` is
+    called with each batch."""
 
-    def __init__(self, defense: BatchDefense, *, batch: int, most_running: int) -> None:
+    def __init__(self, defense: BatchSession, *, batch: int, most_running: int) -> None:
         self._defense, self._batch, self._most_running = defense, batch, most_running
         self._most_short = min(SHORT_ROWS, SHORT_PART * batch)
         self._short, self._long = deque[_Running[Key]](), deque[_Running[Key]]()  # with rows that were not sent
@@ -112,6 +101,7 @@ class Scheduler(Generic[Key]):
         self._more = True  # whether others may begin
         self._filled: _FilledBatch[Key] | None = None  # what is sent next
         self.counts = RowCounts()
+        self.on_sent: Callable[[], None] = lambda: None
 
     def run(self, attacks: Iterable[tuple[Key, Attack]]) -> Iterator[tuple[Key, AttackResult]]:
         """Yield the result of each attack under its key, as soon as it is over."""
@@ -185,7 +175,7 @@ class Scheduler(Generic[Key]):
 
         It takes no more queries than are enough, so that some are left for the next one.
         """
-        rows = self._defense.buffer(self._batch)
+        rows: Rows = self._defense.places[0][: self._batch]
         filled, pieces = _FilledBatch[Key](rows), list[_Piece]()
         enough = self._enough()
         while (waiting := self._next()) and filled.count < enough:
@@ -214,10 +204,11 @@ class Scheduler(Generic[Key]):
         self.counts.wanted += filled.count
         self.counts.sent += self._batch
         self._defense.send(filled.rows)
+        self.on_sent()
 
     def _receive(self) -> list[_Running[Key]]:
         """Hand out the answers of the oldest batch; return the attacks that have all of theirs."""
-        scores, at, complete = self._defense.receive(), 0, list[_Running[Key]]()
+        scores, at, complete = self._defense.receive().scores, 0, list[_Running[Key]]()
         for running, taken in self._under_way.popleft():
             if running.answer(scores[at : at + taken]):
                 complete.append(running)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from defense_kit.protocol import BatchAnswers
 from defense_kit.shared_batches import own_places
 from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Query, Rows, Scores, write_rows
 from defense_kit.warmup.moves import SIDE
@@ -23,17 +24,15 @@ class InProcess:
         self._classify, self._answers = classify, deque[Scores]()
         self.batches = 0
 
-    def buffer(self, rows: int) -> Rows:
-        return np.empty((rows, SIDE, SIDE, 3), np.float32)
-
-    def send(self, rows: Rows) -> None:
+    def send(self, images: Rows) -> None:
         self.places.rotate(-1)
-        assert rows.dtype == np.float32 and rows.min() >= 0 and rows.max() <= 1
+        assert images.dtype == np.float32 and images.min() >= 0 and images.max() <= 1
         self.batches += 1
-        self._answers.append(np.asarray(self._classify(rows), np.float32))
+        self._answers.append(np.asarray(self._classify(images), np.float32))
 
-    def receive(self) -> Scores:
-        return self._answers.popleft()
+    def receive(self) -> BatchAnswers:
+        scores = self._answers.popleft()
+        return BatchAnswers(np.zeros(len(scores), np.int8), scores)
 
 
 def picture(number: int, *, is_bird: bool = True) -> AttackedPicture:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from defense_kit.protocol import BatchAnswers
 from defense_kit.warmup import boundary, checkpoints, measure, spsa
 from defense_kit.warmup.attacks import Attack, AttackedPicture, Rows, Scores, clean
 from defense_kit.warmup.boundary import BoundaryState
@@ -41,14 +40,10 @@ class Session(InProcess):
         super().__init__(mostly_finite)
         self._batches = batches
 
-    def send(self, rows: Rows) -> None:
+    def send(self, images: Rows) -> None:
         if self.batches == self._batches:
             os.kill(os.getpid(), signal.SIGKILL)
-        super().send(rows)
-
-    def receive(self) -> Any:
-        scores = super().receive()
-        return BatchAnswers(np.zeros(len(scores), np.int8), scores)
+        super().send(images)
 
 
 def mostly_finite(rows: Rows) -> Scores:

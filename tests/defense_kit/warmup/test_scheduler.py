@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from defense_kit.protocol import BatchAnswers
 from defense_kit.warmup import scheduler as module
-from defense_kit.warmup.attacks import Attack, AttackResult, MadeRows, Rows, Scores
+from defense_kit.warmup.attacks import Attack, AttackResult, MadeRows, Rows
 from defense_kit.warmup.measure import most_running, rows_of_batch
 from defense_kit.warmup.scheduler import MOST_SENT, Scheduler
 
 SHAPE = (2, 2, 3)
+MOST_ROWS = 512
 
 
 class Recorder:
@@ -25,19 +27,20 @@ class Recorder:
         self.under_way: list[int] = []
         self._begun = deque[Rows]()
 
-    def buffer(self, rows: int) -> Rows:
-        return np.empty((rows, *SHAPE), np.float32)
+    @property
+    def places(self) -> list[Rows]:
+        return [np.empty((MOST_ROWS, *SHAPE), np.float32)]
 
-    def send(self, rows: Rows) -> None:
-        self.shapes.add(rows.shape)
-        value = rows[:, 0, 0, 0]
+    def send(self, images: Rows) -> None:
+        self.shapes.add(images.shape)
+        value = images[:, 0, 0, 0]
         self.full.append(int((value > 0).sum()))
-        self._begun.append(rows)
+        self._begun.append(images)
         self.under_way.append(len(self._begun))
 
-    def receive(self) -> Scores:
+    def receive(self) -> BatchAnswers:
         value = self._begun.popleft()[:, 0, 0, 0]
-        return np.stack([value, -value], axis=1)
+        return BatchAnswers(np.zeros(len(value), np.int8), np.stack([value, -value], axis=1))
 
 
 def asking(number: int, sizes: list[int]) -> Attack:
@@ -200,7 +203,7 @@ def test_the_next_batch_is_filled_while_two_are_under_way() -> None:
                 filled.set()
 
     class Patient(Recorder):
-        def receive(self) -> Scores:
+        def receive(self) -> BatchAnswers:
             assert filled.wait(10), "it is filled only after an answer"
             return super().receive()
 

@@ -27,7 +27,6 @@ from defense_kit.warmup.scheduler import Scheduler
 from defense_kit.warmup.streams import Streams
 from defense_kit.warmup.worst_pictures import change
 from tests.defense_kit.warmup.defenses import InProcess, linear, picture
-from tests.defense_kit.warmup.test_report import Answered
 
 PICTURES = [LabelledPicture(f"{number}.png", picture(number, is_bird=number % 2 == 0)) for number in range(9)]
 
@@ -35,11 +34,8 @@ PICTURES = [LabelledPicture(f"{number}.png", picture(number, is_bird=number % 2 
 class Session(InProcess):
     """A defense that clips values, in this process."""
 
-    def send(self, rows: Rows) -> None:
-        super().send(rows.clip(0, 1))
-
-    def receive(self) -> Any:
-        return Answered(super().receive())
+    def send(self, images: Rows) -> None:
+        super().send(images.clip(0, 1))
 
 
 @pytest.fixture(autouse=True)
