@@ -19,7 +19,7 @@ from typing import IO, Any, Self
 
 from defense_kit.faults import Fault, RunnerFault
 
-PLATFORM = ("linux", "amd64")
+PLATFORM = "linux/amd64"
 _MANIFEST, _INDEX, _NAMES = "manifest.json", "index.json", "repositories"
 _INDEX_KIND = "application/vnd.oci.image.index.v1+json"
 _KEPT_OF_AN_ENTRY = ("mediaType", "digest", "size", "platform")
@@ -105,6 +105,12 @@ def check_configuration(settings: Mapping[str, Any]) -> None:
         raise refused_layer("the image declares volumes; leave VOLUME out: /tmp is the only place that can be written")
     if not settings.get("Cmd") and not settings.get("Entrypoint"):
         raise refused_layer("the image does not say what to run; give it a CMD or an ENTRYPOINT")
+
+
+def check_platform(system: object, architecture: object) -> None:
+    """Refuse an image that is for another kind of machine."""
+    if (kind := f"{system}/{architecture}") != PLATFORM:
+        raise refused_layer(f"the image is for {kind[:100]}, expected {PLATFORM}")
 
 
 def without_names(path: Path) -> Iterator[bytes]:
@@ -237,9 +243,7 @@ def _layers(archive: tarfile.TarFile) -> Iterator[IO[bytes]]:
 def _facts(configuration: bytes) -> ImageFacts:
     settings = json.loads(configuration)
     check_configuration(settings.get("config") or {})
-    platform = (settings["os"], settings["architecture"])
-    if platform != PLATFORM:
-        raise refused_layer(f"the image is for {'/'.join(map(str, platform))[:100]}, expected {'/'.join(PLATFORM)}")
+    check_platform(settings["os"], settings["architecture"])
     layers = tuple(str(layer) for layer in settings["rootfs"]["diff_ids"])
     return ImageFacts(f"sha256:{hashlib.sha256(configuration).hexdigest()}", layers)
 

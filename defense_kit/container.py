@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from defense_kit.archive import read_archive, without_names
+from defense_kit.archive import PLATFORM, check_platform, read_archive, without_names
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.harness import LaunchedDefense
 from defense_kit.limits import DefenseLimits
@@ -283,7 +283,7 @@ def present(client: "DockerClient", image: str) -> bool:
             found = client.images.get(image)
         except ImageNotFound:
             return False
-        _check_kind(found.attrs)
+        check_platform(found.attrs["Os"], found.attrs["Architecture"])
         found.tag(IMAGE_NAME, tag=found.id.removeprefix("sha256:")[:32])
     return True
 
@@ -312,7 +312,7 @@ def pull(client: "DockerClient", image: str) -> None:
 
     with engine_errors():
         try:
-            client.images.pull(image, platform="linux/amd64")
+            client.images.pull(image, platform=PLATFORM)
         except APIError as error:
             if error.is_client_error():
                 raise RunnerFault(Fault.IMAGE_PULL, f"{image} cannot be fetched: {error.explanation}") from None
@@ -345,9 +345,3 @@ def _image(client: "DockerClient", image: str) -> Any:
             return client.images.get(image)
         except ImageNotFound:
             raise RunnerFault(Fault.IMAGE_PULL, f"the engine does not have {image}") from None
-
-
-def _check_kind(attributes: Mapping[str, Any]) -> None:
-    kind = f"{attributes['Os']}/{attributes['Architecture']}"
-    if kind != "linux/amd64":
-        raise RunnerFault(Fault.IMAGE_PULL, f"the image is for {kind}, expected linux/amd64")

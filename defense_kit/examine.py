@@ -224,15 +224,13 @@ def smoke_test_defense(
         try:
             _run_round(open_, report, pictures, order, batch_size, seed)
         except RunnerFault as fault:
-            report.faults.append(_fault_found(fault, number + 1))
+            words = WORDS[fault.fault]
+            report.faults.append(
+                FaultFound(fault.fault.value, number + 1, fault.text, words.meaning, words.advice, words.payer.value)
+            )
             report.log = fault.log
             break
     return report
-
-
-def _fault_found(fault: RunnerFault, number: int) -> FaultFound:
-    words = WORDS[fault.fault]
-    return FaultFound(fault.fault.value, number, fault.text, words.meaning, words.advice, words.payer.value)
 
 
 def _run_round(
