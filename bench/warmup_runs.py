@@ -166,7 +166,7 @@ def steady_speed(place: Path, attacks: Iterable[Attack], speed: Speed, pictures:
         def note() -> None:
             seconds = time.perf_counter() - began
             if seconds > speed.seconds / 3:
-                moments.append((seconds, scheduler.counts.wanted))
+                moments.append((seconds, scheduler.rows_wanted))
             if seconds > speed.seconds * 4 / 3 and len(moments) > 1:
                 raise _Over
 

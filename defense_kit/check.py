@@ -25,7 +25,7 @@ from defense_kit.harness import Launch, LaunchedDefense, open_defense
 from defense_kit.limits import BATCH_SIZE, HELLO_SECONDS, SECONDS_PER_PICTURE, START_SECONDS, DefenseLimits
 from defense_kit.process import start_process
 from defense_kit.sealing import Sealing
-from defense_kit.warmup.arguments import add_arguments
+from defense_kit.warmup.arguments import MOST_ROWS, add_arguments, bounded_number
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -59,7 +59,8 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--pictures", type=Path, metavar="FILE.npy", help="uint8 pictures [N, S, S, 3]; otherwise 40 drawn ones"
     )
-    check.add_argument("--batch-size", type=_count, default=BATCH_SIZE, help="rows of a batch (default: %(default)s)")
+    rows = partial(bounded_number, least=1, most=MOST_ROWS)
+    check.add_argument("--batch-size", type=rows, default=BATCH_SIZE, help="rows of a batch (default: %(default)s)")
     check.add_argument(
         "--seconds-per-picture",
         type=_seconds,
@@ -74,12 +75,6 @@ def parser() -> argparse.ArgumentParser:
     warmup.add_argument("defense", help="as for check")
     add_arguments(warmup)
     return outer
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 256:
-        raise argparse.ArgumentTypeError("expected a number from 1 to 256")
-    return int(text)
 
 
 def _seconds(text: str) -> float:
@@ -162,8 +157,7 @@ def check(
         start = f"starting, at most {deadlines.start:g} s"
         told = f"Round {seed} of {ROUNDS}: {start}; then {batches} batches, at most {deadlines.batch:g} s each"
         print(told, file=sys.stderr, flush=True)
-        size = pictures.shape[1]
-        return open_defense(launch, image_size=size, batch_size=batch_size, seed=seed, deadlines=deadlines)
+        return open_defense(launch, image_size=pictures.shape[1], batch_size=batch_size, seed=seed, deadlines=deadlines)
 
     report = smoke_test_defense(open_, pictures, batch_size=batch_size, seconds_per_picture=seconds_per_picture)
     ours = [replace(each, advice=PLATFORM_ADVICE) if each.code == Fault.PLATFORM else each for each in report.faults]

@@ -75,8 +75,7 @@ def boundary(
     """
     streams = Streams("boundary", of.sha256)
     starts = drawn_starts(others, streams, MOST_STARTS)
-    result = yield from approach(of, first_move(of, streams), starts, streams, state, keep, steps, room)
-    return result
+    return (yield from approach(of, first_move(of, streams), starts, streams, state, keep, steps, room))
 
 
 def drawn_starts(others: Sequence[Bytes], streams: Streams, most: int) -> Iterator[Rows]:
@@ -105,8 +104,7 @@ def approach(
         state, way = yield from step_from(of, way, draw, state, room, is_test=is_test)
         if keep is not None:
             keep(state)
-    result = yield from ended_at(way, state)
-    return result
+    return (yield from ended_at(way, state))
 
 
 class Way(NamedTuple):

@@ -1,17 +1,23 @@
 """Keeps how far each attack under way is: every minute, and when the run ends early."""
 
+import io
+import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
 from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, MadeRows, Query, Scores
+from defense_kit.warmup.boundary import BoundaryState
 from defense_kit.warmup.results import Results
-from defense_kit.warmup.states import State, StateType, packed, unpacked
+from defense_kit.warmup.spsa import SpsaState
 
+State = SpsaState | BoundaryState
+StateType = type[SpsaState] | type[BoundaryState]
 KEEP_SECONDS = 60.0
+_REST = "rest"  # of the fields of a state, what are no arrays, as JSON
 Begin = Callable[[AttackedPicture, Any, Callable[[Any], None]], Attack]  # from a state or None; keeps one each step
 
 
@@ -108,3 +114,23 @@ def counted(attack: Attack, under_way: UnderWay) -> Attack:
             return replace(result, bad_rows=under_way.bad_rows)
         scores = yield query
         under_way.answer(query, scores)
+
+
+def packed(state: State) -> bytes:
+    """Return a state as the bytes of an .npz file."""
+    values = {each.name: getattr(state, each.name) for each in fields(state)}
+    members: dict[str, Any] = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+    rest = json.dumps({name: value for name, value in values.items() if name not in members})
+    members[_REST] = np.frombuffer(rest.encode(), np.uint8)
+    file = io.BytesIO()
+    np.savez(file, **members)
+    return file.getvalue()
+
+
+def unpacked(data: bytes, of: StateType) -> State:
+    """Return the state that `packed` wrote."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as file:
+        values: dict[str, Any] = {name: file[name] for name in file.files if name != _REST}
+        rest = json.loads(file[_REST].tobytes())
+    lists = {name: tuple(value) for name, value in rest.items() if isinstance(value, list)}
+    return of(**values, **(rest | lists))

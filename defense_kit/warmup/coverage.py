@@ -49,15 +49,14 @@ def wilson(hits: int, cases: int) -> tuple[float, float]:
 
 def covered_accuracy(confidences: Confidences, wrong: Wrong, percent: int = 80) -> CoveredAccuracy:
     """Cover the most confident `percent` of the pictures, rounded up, with all ties; ValueError without a picture."""
-    pictures = len(confidences)
-    if not pictures:
+    return covered_to_rank(-(-percent * len(confidences) // 100), confidences, wrong)
+
+
+def covered_to_rank(rank: int, confidences: Confidences, wrong: Wrong) -> CoveredAccuracy:
+    """Cover what is as confident as the picture of a rank: 1 has the most confident one, 0 the least confident."""
+    if not len(confidences):
         raise ValueError("there is no picture to be accurate about")
-    rank = -(-percent * pictures // 100)
-    return covered_from(float(np.sort(confidences)[::-1][rank - 1]), confidences, wrong)
-
-
-def covered_from(threshold: float, confidences: Confidences, wrong: Wrong) -> CoveredAccuracy:
-    """Cover the pictures whose confidence is at least the threshold."""
+    threshold = float(np.sort(confidences)[::-1][rank - 1])
     covered = confidences >= threshold
     return CoveredAccuracy(len(confidences), int(covered.sum()), int(wrong[covered].sum()), threshold)
 

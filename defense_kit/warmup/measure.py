@@ -78,7 +78,7 @@ class Measurement:
             (each.picture.key, checkpoints.begin(each.picture, self._begin(name, each, scheduler.room))) for each in of
         )
         most = most_steps(self._mode, name)
-        progress = _Progress(name, len(of), most, lambda: scheduler.counts.wanted, checkpoints.steps)
+        progress = _Progress(name, len(of), most, lambda: scheduler.rows_wanted, checkpoints.steps)
 
         def sent() -> None:
             checkpoints.save_each_minute()
@@ -95,7 +95,7 @@ class Measurement:
             checkpoints.save()
             raise
         progress.end()
-        return AttackTiming(len(of), scheduler.counts.wanted, scheduler.counts.sent, time.monotonic() - began)
+        return AttackTiming(len(of), scheduler.rows_wanted, scheduler.rows_sent, time.monotonic() - began)
 
     def _kept_as(self, name: str) -> str:
         """Return what an attack is kept as: the boundary attack begins from other pictures of this very set."""

@@ -23,9 +23,9 @@ from defense_kit.warmup.as_published import pictures as published_pictures
 from defense_kit.warmup.as_published import spatial_grid as published_spatial_grid
 from defense_kit.warmup.as_published import spsa as published_spsa
 from defense_kit.warmup.attacks import Attack, AttackedPicture, clean
+from defense_kit.warmup.checkpoints import StateType
 from defense_kit.warmup.coverage import Confidences, CoveredAccuracy, Wrong
 from defense_kit.warmup.pictures import LabelledPicture
-from defense_kit.warmup.states import StateType
 
 Choice = Callable[[Sequence[LabelledPicture]], Sequence[LabelledPicture]]
 

@@ -97,7 +97,7 @@ def report(pictures: Sequence[LabelledPicture], measured: Measured) -> dict[str,
         "attacks": attacks,
         "worst": {
             "note": _WORST_NOTE,
-            **_figures(method, [_rank(each) for each in worst], [each["wrong"] for each in worst]),
+            **_figures(method, [confidence_of(each) for each in worst], [each["wrong"] for each in worst]),
         },
         "pictures": rows,
         "warnings": _warnings(pictures, measured),
@@ -178,10 +178,11 @@ def _picture(each: LabelledPicture, measured: Measured, attacks: Mapping[str, An
 
 def _badness(result: Mapping[str, Any]) -> tuple[bool, float]:
     """Return what the worst answer is the largest by: wrong before right, then sure where wrong, unsure where right."""
-    return result["wrong"], _rank(result) if result["wrong"] else -_rank(result)
+    return result["wrong"], confidence_of(result) if result["wrong"] else -confidence_of(result)
 
 
-def _rank(result: Mapping[str, Any]) -> float:
+def confidence_of(result: Mapping[str, Any]) -> float:
+    """Return the confidence of a result in the report; -inf where its answer was not finite."""
     return -inf if result["confidence"] is None else float(result["confidence"])
 
 

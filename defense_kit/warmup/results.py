@@ -13,20 +13,22 @@ from defense_kit.warmup import DEFAULT, VERSION
 from defense_kit.warmup.attacks import AttackResult
 from defense_kit.warmup.libraries import libraries
 
-_TABLE = """CREATE TABLE IF NOT EXISTS results (
+_TABLES = (
+    """CREATE TABLE IF NOT EXISTS results (
     defense TEXT, version TEXT, attack TEXT, picture BLOB, scores BLOB, pixels BLOB, queries INTEGER,
     bad_rows INTEGER, chosen TEXT, PRIMARY KEY (defense, version, attack, picture)
-)"""
-_STATES = """CREATE TABLE IF NOT EXISTS states (
+)""",
+    """CREATE TABLE IF NOT EXISTS states (
     defense TEXT, version TEXT, attack TEXT, picture BLOB, state BLOB, bad_rows INTEGER,
     PRIMARY KEY (defense, version, attack, picture)
-)"""
-_MADE_WITH = """CREATE TABLE IF NOT EXISTS made_with (
+)""",
+    """CREATE TABLE IF NOT EXISTS made_with (
     defense TEXT, version TEXT, libraries TEXT, PRIMARY KEY (defense, version)
-)"""
-_FLAGS = """CREATE TABLE IF NOT EXISTS flags (
+)""",
+    """CREATE TABLE IF NOT EXISTS flags (
     defense TEXT, version TEXT, flag TEXT, PRIMARY KEY (defense, version, flag)
-)"""
+)""",
+)
 _WHICH = "defense = ? AND version = ? AND attack = ?"
 
 
@@ -111,10 +113,8 @@ def open_results(path: Path, defense: str, *, resume: bool, mode: str = DEFAULT)
         try:
             with connection:
                 connection.execute("BEGIN EXCLUSIVE")
-                connection.execute(_TABLE)
-                connection.execute(_STATES)
-                connection.execute(_MADE_WITH)
-                connection.execute(_FLAGS)
+                for table in _TABLES:
+                    connection.execute(table)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
                 raise

@@ -79,14 +79,6 @@ class _FilledBatch(Generic[Key]):
     written: list[Future[None]] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class RowCounts:
-    """What was sent: rows that attacks wanted, and rows of whole batches with their padding."""
-
-    wanted: int = 0
-    sent: int = 0
-
-
 class Scheduler(Generic[Key]):
     """Runs attacks against a defense in batches of `batch` rows, at most `most_running` attacks at once; `on_sent` is
     called with each batch."""
@@ -100,7 +92,7 @@ class Scheduler(Generic[Key]):
         self._running = 0  # those that begin among them
         self._more = True  # whether others may begin
         self._filled: _FilledBatch[Key] | None = None  # what is sent next
-        self.counts = RowCounts()
+        self.rows_wanted = self.rows_sent = 0  # rows sent that attacks wanted; those of whole batches, with padding
         self.on_sent: Callable[[], None] = lambda: None
 
     def run(self, attacks: Iterable[tuple[Key, Attack]]) -> Iterator[tuple[Key, AttackResult]]:
@@ -201,8 +193,8 @@ class Scheduler(Generic[Key]):
             each.result()
         self._filled = None
         self._under_way.append(filled.shares)
-        self.counts.wanted += filled.count
-        self.counts.sent += self._batch
+        self.rows_wanted += filled.count
+        self.rows_sent += self._batch
         self._defense.send(filled.rows)
         self.on_sent()
 

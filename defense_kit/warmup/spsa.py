@@ -68,8 +68,7 @@ def spsa(
     It stops as soon as the picture just queried is wrong enough, and returns the worst one that was queried.
     """
     streams = Streams("spsa", of.sha256)
-    result = yield from descend(of, first_move(of, streams), streams, state, keep, steps)
-    return result
+    return (yield from descend(of, first_move(of, streams), streams, state, keep, steps))
 
 
 def descend(

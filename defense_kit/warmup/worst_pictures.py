@@ -4,7 +4,6 @@ import base64
 import io
 from collections.abc import Callable, Mapping
 from html import escape
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from defense_kit.warmup.measure import as_bytes
 from defense_kit.warmup.methods import method_of
 from defense_kit.warmup.moves import Bytes
 from defense_kit.warmup.pictures import LabelledPicture
+from defense_kit.warmup.report import confidence_of
 
 MOST_PICTURES = 12  # of the page: its PNGs are inside
 CONTRAST = 8  # what a change is multiplied by
@@ -29,7 +29,8 @@ def worst_pictures(
 ) -> str:
     """Return the section; `pictures` are by their ID, their PNGs below `folder`."""
     wrong = [each for each in report["pictures"] if each["worst"] and each["attacks"][each["worst"]]["wrong"]]
-    chosen = sorted(wrong, key=_confidence, reverse=True)[:MOST_PICTURES]
+    wrong.sort(key=lambda each: confidence_of(each["attacks"][each["worst"]]), reverse=True)
+    chosen = wrong[:MOST_PICTURES]
     first_move = method_of(report["mode"]).first_move
     cards = "".join(_card(each, pictures[each["id"]], folder, attack_name, first_move) for each in chosen)
     words = "No answer was wrong."
@@ -46,11 +47,6 @@ def change(start: Bytes, attacked: Bytes) -> Bytes:
     difference = attacked.astype(np.int16) - start
     seen: Bytes = np.clip(128 + CONTRAST * difference, 0, 255).astype(np.uint8)
     return seen
-
-
-def _confidence(row: Mapping[str, Any]) -> float:
-    confidence = row["attacks"][row["worst"]]["confidence"]
-    return -inf if confidence is None else float(confidence)
 
 
 def _card(

@@ -84,8 +84,7 @@ def approach(
         state, way = yield from _stopped_at_goal(of, goal, state, step)
         if keep is not None:
             keep(state)
-    result = yield from ended_at(way, state)
-    return result
+    return (yield from ended_at(way, state))
 
 
 def drawn_direction(streams: Streams, way: Way, length: float, step: int, index: int) -> Rows:

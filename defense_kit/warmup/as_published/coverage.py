@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from defense_kit.warmup.coverage import Confidences, CoveredAccuracy, Wrong, covered_from
+from defense_kit.warmup.coverage import Confidences, CoveredAccuracy, Wrong, covered_to_rank
 
 COVERAGES = np.linspace(0.01, 1, 100)  # the published floats, some of them below their decimal number
 _AT_80 = 79
@@ -20,8 +20,5 @@ def risk_coverage(confidences: Confidences, wrong: Wrong) -> list[tuple[float, f
 
 
 def _covered(confidences: Confidences, wrong: Wrong, coverage: float) -> CoveredAccuracy:
-    """Cover what is as confident as a rank's picture. The least confident one has rank 0: then all are covered."""
-    if not len(confidences):
-        raise ValueError("there is no picture to be accurate about")
-    rank = int(coverage * len(confidences))
-    return covered_from(float(np.sort(confidences)[::-1][rank - 1]), confidences, wrong)
+    """Cover a share, rounded down. Where that is no picture, the rank is 0: then all are covered."""
+    return covered_to_rank(int(coverage * len(confidences)), confidences, wrong)

@@ -29,8 +29,7 @@ from defense_kit.warmup.boundary import (
     drawn_direction,
     way_from,
 )
-from defense_kit.warmup.checkpoints import UnderWay, counted
-from defense_kit.warmup.states import packed
+from defense_kit.warmup.checkpoints import UnderWay, counted, packed
 from defense_kit.warmup.streams import Purpose, Streams
 from tests.defense_kit.warmup.defenses import alone, linear, picture, scheduled
 

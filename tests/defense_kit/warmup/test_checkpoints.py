@@ -17,12 +17,11 @@ import pytest
 from defense_kit.warmup import boundary, checkpoints, measure, spsa
 from defense_kit.warmup.attacks import Attack, AttackedPicture, Rows, Scores, clean
 from defense_kit.warmup.boundary import BoundaryState
-from defense_kit.warmup.checkpoints import Checkpoints
+from defense_kit.warmup.checkpoints import Checkpoints, packed, unpacked
 from defense_kit.warmup.pictures import LabelledPicture
 from defense_kit.warmup.report import Measured
 from defense_kit.warmup.results import UnusableResults, open_results
 from defense_kit.warmup.spsa import SpsaState
-from defense_kit.warmup.states import packed, unpacked
 from tests.defense_kit.warmup.defenses import InProcess, linear, picture
 
 RIGHT = {14: True, 19: True, 0: False, 15: False}  # birds and bicycles that the defense below is right about

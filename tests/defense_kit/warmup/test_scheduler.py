@@ -64,8 +64,8 @@ def test_each_attack_gets_the_answers_to_its_own_rows(attacks: list[list[int]], 
     found = dict(scheduler.run((number, asking(number, sizes)) for number, sizes in enumerate(attacks)))
     assert {number: result.queries for number, result in found.items()} == dict(enumerate(map(sum, attacks)))
     assert defense.shapes <= {(batch, *SHAPE)}
-    assert scheduler.counts.wanted == sum(map(sum, attacks)) == sum(defense.full)
-    assert scheduler.counts.sent == batch * len(defense.full)
+    assert scheduler.rows_wanted == sum(map(sum, attacks)) == sum(defense.full)
+    assert scheduler.rows_sent == batch * len(defense.full)
     assert max(defense.under_way, default=0) <= MOST_SENT
 
 
@@ -82,7 +82,7 @@ def test_batches_are_full_while_enough_attacks_run(batch: int) -> None:
 def test_batches_are_full_where_attacks_ask_for_many_rows_and_for_one_in_turn(batch: int) -> None:
     scheduler = Scheduler[int](Recorder(), batch=batch, most_running=most_running("spsa", batch))
     list(scheduler.run((number, asking(number, [1, *[64, 1] * 9])) for number in range(150)))
-    assert scheduler.counts.wanted / scheduler.counts.sent > 0.95
+    assert scheduler.rows_wanted / scheduler.rows_sent > 0.95
 
 
 @pytest.mark.parametrize(
