@@ -5,12 +5,12 @@ ends, however it ends, so that no slot stays taken.
 """
 
 import fcntl
-import platform
 import secrets
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import IO
+
+from defense_kit.machine import processor_name as processor_name
 
 
 def free_memory_mib() -> int | None:
@@ -19,15 +19,6 @@ def free_memory_mib() -> int | None:
     lines = meminfo.read_text().splitlines() if meminfo.exists() else []
     told = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
     return int(told[0]) >> 10 if told else None
-
-
-@cache
-def processor_name() -> str:
-    """Return the processor's model name, or its architecture where the system tells no more."""
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return named[0] if named else platform.machine()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,16 @@
 Every field is described in docs/defenses.md.
 """
 
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import inf
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
 from defense_kit.frames import CLASSES
+from defense_kit.machine import processor_name
 from defense_kit.warmup import AS_PUBLISHED, QUICK, VERSION
 from defense_kit.warmup.answer_checks import AnswerChecks
 from defense_kit.warmup.attacks import AttackResult, Scores
@@ -93,7 +92,7 @@ def report(pictures: Sequence[LabelledPicture], measured: Measured) -> dict[str,
         "pictures_of_class": {name: sum(each.of_class == name for each in pictures) for name in CLASSES},
         "batch_size": measured.batch,
         "made_with": made_with(),
-        "attacks_ran_on": _processor(),
+        "attacks_ran_on": processor_name(),
         "attacks": attacks,
         "worst": {
             "note": _WORST_NOTE,
@@ -103,16 +102,6 @@ def report(pictures: Sequence[LabelledPicture], measured: Measured) -> dict[str,
         "warnings": _warnings(pictures, measured),
         "timing": _timing(measured.timing, measured.device),
     }
-
-
-def _processor() -> str:
-    """Return the name of this machine's processor."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(named, platform.processor() or platform.machine())
 
 
 def _figures(method: Method, confidences: Sequence[float], wrong: Sequence[bool]) -> dict[str, Any]:

@@ -1,0 +1,14 @@
+"""What this machine says of itself."""
+
+import platform
+from functools import cache
+from pathlib import Path
+
+
+@cache
+def processor_name() -> str:
+    """Return the processor's model name, or its architecture where the system tells no more."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.machine())
