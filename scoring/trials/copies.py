@@ -5,6 +5,7 @@ A flag is a hint with its figures, for people to judge; nothing follows from it 
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -92,7 +93,7 @@ def _same_answers(given: dict[Key, Given], theirs: dict[Key, Given]) -> dict[str
     if not compared.is_alike:
         return None
     varying = len({given[key][1:] for key in common}) > 1
-    return compared.to_json() | {"scores_vary": varying}
+    return asdict(compared) | {"scores_vary": varying}
 
 
 def trial_answers(defense: Defense) -> dict[Key, Given]:

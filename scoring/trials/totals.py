@@ -46,10 +46,6 @@ class AnswerTotals:
         """What counts as wrong: before publication a fault does, for it would hide an answer otherwise (R30)."""
         return self.wrong + self.faults
 
-    def to_json(self) -> dict[str, int]:
-        """Return the numbers by name."""
-        return asdict(self)
-
 
 def count_answers(answers: Iterable[tuple[Label, Answered]]) -> AnswerTotals:
     """Add up pairs of a picture's class and its answer."""
@@ -68,7 +64,7 @@ def _part(label: Label, answer: Answered) -> str:
 
 
 def read_totals(numbers: Mapping[str, Any]) -> AnswerTotals:
-    """Return the totals that `to_json` wrote, whatever else is beside them; none at all is no pictures."""
+    """Return the totals that `asdict` wrote, whatever else is beside them; none at all is no pictures."""
     return AnswerTotals(**{name: int(numbers.get(name, 0)) for name in AnswerTotals.__dataclass_fields__})
 
 
@@ -140,7 +136,7 @@ def chance(lost: int, gained: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class AnswerSimilarity:
     """How alike the answers of two defenses to the same pictures are."""
 
     pictures: int
@@ -154,16 +150,12 @@ class Comparison:
         enough = self.pictures >= ALIKE_PICTURES and self.answered >= ALIKE_ANSWERED
         return enough and self.same == self.pictures and self.largest_score_difference < ALIKE_SCORES
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the figures by name."""
-        return asdict(self)
-
 
 Given = tuple[int, float, float]
 """An answer with its scores for bicycle and bird."""
 
 
-def compare_answers(pairs: Iterable[tuple[Given, Given]]) -> Comparison:
+def compare_answers(pairs: Iterable[tuple[Given, Given]]) -> AnswerSimilarity:
     """Compare two defenses' answers to the same pictures."""
     pictures = same = answered = 0
     largest = 0.0
@@ -172,4 +164,4 @@ def compare_answers(pairs: Iterable[tuple[Given, Given]]) -> Comparison:
         same += one == other
         answered += one == other != DefenseAnswer.ABSTAIN
         largest = max(largest, *(abs(a - b) for a, b in zip(scores, others, strict=True)))
-    return Comparison(pictures, same, answered, largest)
+    return AnswerSimilarity(pictures, same, answered, largest)

@@ -6,7 +6,7 @@ pictures of its batch and all after it (R30); a fault of the platform is tried a
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
@@ -293,7 +293,7 @@ class TrialWork:
 
 def _totals(questions: Sequence[TrialPicture], found: TrialAnswers, variant: Variant = Variant.PLAIN) -> dict[str, Any]:
     labels = [question.label for question in questions]
-    return totals.count_answers(zip(labels, found.labels(questions, variant), strict=True)).to_json()
+    return asdict(totals.count_answers(zip(labels, found.labels(questions, variant), strict=True)))
 
 
 def _probe_totals(questions: Sequence[TrialPicture], found: TrialAnswers) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 answers add up to, in which order and how altered pictures are asked about (R29, R30, R31)."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
@@ -149,7 +150,7 @@ ANSWERS = st.lists(st.tuples(st.sampled_from(Label), st.sampled_from([*DefenseAn
 def test_totals_add_up_and_survive_being_written(pairs: list[tuple[Label, int | None]]) -> None:
     found = totals.count_answers(pairs)
     assert found.pictures == len(pairs) == found.right + found.wrong + found.abstained + found.faults
-    assert totals.read_totals(found.to_json()) == found
+    assert totals.read_totals(asdict(found)) == found
     assert found.mistakes == found.wrong + found.faults
 
 
@@ -261,7 +262,7 @@ def test_a_difference_counts_what_was_right_and_is_not_any_more() -> None:
     assert (found.pictures, found.lost, found.gained, found.to_json()["points"]) == (4, 3, 1, 50.0)
 
 
-def alike(pictures: int = 50, answered: int = 10, *, other: int = 0, off: float = 0.0) -> totals.Comparison:
+def alike(pictures: int = 50, answered: int = 10, *, other: int = 0, off: float = 0.0) -> totals.AnswerSimilarity:
     one = [(1 if at < answered else -1, 0.2, 0.8) for at in range(pictures)]
     two = [(label if at >= other else 0, bicycle, bird + off) for at, (label, bicycle, bird) in enumerate(one)]
     return totals.compare_answers(zip(one, two, strict=True))
