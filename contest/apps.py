@@ -21,11 +21,10 @@ class ContestConfig(AppConfig):
         from contest.ledger.currency_lock import currency_keep
         from contest.teams.services import account_forget
         from policy.models import PolicyVersion
-        from scoring.trials.published import register_attacks, register_published
+        from scoring.trials.published import register_published
         from scoring.trusted_programs import register_trusted_programs
 
-        register_published(published_images)
-        register_attacks(pictures_of_public_attacks)
+        register_published(published_images, pictures_of_public_attacks)
         register_trusted_programs(known_runner)
         account_leaving.connect(account_forget)
         pre_save.connect(currency_keep, sender=PolicyVersion)

@@ -15,7 +15,7 @@ from common.audit.trail import audit
 from common.errors import Conflict, InvalidInput
 from labeling.enums import Label
 from labeling.models import Image
-from picture_files.decoding import CanonicalPicture, read_dataset
+from picture_files.decoding import read_dataset
 from picture_files.png import encode_png
 from picture_files.store import picture_store
 from picture_files.store_transactions import storing_files
@@ -98,30 +98,20 @@ def private_picture_add(
     other class, and Conflict when the set is complete.
     """
     picture = read_dataset(data, size=size)
-    _refuse_contest_picture(picture.pixels_sha256)
+    if Image.objects.filter(pixels_sha256=picture.pixels_sha256).exists():
+        raise Conflict("The contest has this picture already, so it is not private. Take another one.", "not_private")
     png = encode_png(picture.width, picture.height, picture.pixels)
     with storing_files():
         picture_store().put(private_key(picture.pixels_sha256), png)
-        row, new = _record(private_set, picture, label, source)
+        _hold_unfinished(private_set)
+        row, new = PrivatePicture.objects.get_or_create(
+            private_set=private_set,
+            pixels_sha256=picture.pixels_sha256,
+            defaults={"label": label.value, "source": source[-LONGEST_SOURCE:]},
+        )
     if row.label != label.value:
         raise Conflict(f"The same picture is in the set as a {row.label}. Decide what it shows.", "in_both_classes")
     return row, new
-
-
-def _refuse_contest_picture(pixels_sha256: str) -> None:
-    if Image.objects.filter(pixels_sha256=pixels_sha256).exists():
-        raise Conflict("The contest has this picture already, so it is not private. Take another one.", "not_private")
-
-
-def _record(
-    private_set: PrivateSet, picture: CanonicalPicture, label: Label, source: str
-) -> tuple[PrivatePicture, bool]:
-    _hold_unfinished(private_set)
-    return PrivatePicture.objects.get_or_create(
-        private_set=private_set,
-        pixels_sha256=picture.pixels_sha256,
-        defaults={"label": label.value, "source": source[-LONGEST_SOURCE:]},
-    )
 
 
 def _hold_unfinished(private_set: PrivateSet) -> None:

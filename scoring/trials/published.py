@@ -18,19 +18,14 @@ class PublishedImages:
     find_attacks: FindAt = staticmethod(lambda now: Image.objects.none())
 
 
-def register_published(find: Find) -> None:
-    """Let `find` say from now on which pictures are public; for an application's start."""
-    PublishedImages.find = staticmethod(find)
+def register_published(find: Find, find_attacks: FindAt) -> None:
+    """Let these say from now on which pictures are public and which are attacks; for an application's start."""
+    PublishedImages.find, PublishedImages.find_attacks = staticmethod(find), staticmethod(find_attacks)
 
 
 def published_pictures() -> "QuerySet[Image]":
     """Return the pictures that anybody can have seen."""
     return PublishedImages.find()
-
-
-def register_attacks(find: FindAt) -> None:
-    """Let `find` say from now on which pictures are attacks; for an application's start."""
-    PublishedImages.find_attacks = staticmethod(find)
 
 
 def published_attack_pictures(*, now: datetime) -> "QuerySet[Image]":

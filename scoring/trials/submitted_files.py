@@ -254,7 +254,7 @@ def _harm(archive: zipfile.ZipFile) -> str:
     """Say what is wrong with a zip; empty where nothing is."""
     seen: dict[str, bool] = {}
     for entry in archive.infolist():
-        name = _zip_name(entry)
+        name = entry.orig_filename.removeprefix("./").removesuffix("/")  # as some programs begin each name
         if not name and entry.is_dir():
             continue
         if words := _harm_of_entry(entry, name):
@@ -274,10 +274,6 @@ def _harm(archive: zipfile.ZipFile) -> str:
     if unpacked > _SMALL_BYTES and unpacked > MOST_RATIO * packed:
         return f"it unpacks to more than {MOST_RATIO} times its size; leave out what can be computed"
     return ""
-
-
-def _zip_name(entry: zipfile.ZipInfo) -> str:
-    return entry.orig_filename.removeprefix("./").removesuffix("/")  # as some programs begin each name
 
 
 def _harm_of_entry(entry: zipfile.ZipInfo, name: str) -> str:

@@ -8,11 +8,10 @@ from common.commands import ContestCommand
 from common.errors import DomainError
 from defense_kit.faults import WORDS, RunnerFault
 from scoring.arrays import WrongPicture
+from scoring.enums import DefenseAnswer
 from scoring.models import Prediction
 from scoring.replay import Replay, replay
 from scoring.scorers import device_of_command
-
-_ANSWERS = {-1: "abstain", 0: "bicycle", 1: "bird"}
 
 
 class Command(ContestCommand):
@@ -57,4 +56,4 @@ def _asked_again(prediction: Prediction) -> Replay:
 
 def _words(answer: tuple[int, float, float]) -> str:
     label, bicycle, bird = answer
-    return f"{_ANSWERS[label]:8} bicycle {bicycle!r}, bird {bird!r}"
+    return f"{DefenseAnswer(label).name.lower():8} bicycle {bicycle!r}, bird {bird!r}"
