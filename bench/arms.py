@@ -22,6 +22,7 @@ from django.utils import timezone
 
 from bench.networks import BARE_WAYS, SIDE, Bare, build, weights
 from bench.scored import defense, pictures, policy_of
+from defense_kit.conversation import ConversationDeadlines
 from defense_kit.limits import DefenseLimits
 from labeling.models import Image
 from scoring import leases, services
@@ -30,7 +31,7 @@ from scoring.inference import TorchForward, choose_device, describe_device
 from scoring.models import Prediction, Run
 from scoring.reference.demo_cnn import DemoCnn
 from scoring.runner import ReferenceSession
-from scoring.sealed import ContainerRunner, ResponseDeadlines
+from scoring.sealed import ContainerRunner
 
 _WARM_BATCHES = 2  # not counted: memory is taken and the container's libraries are read
 
@@ -103,12 +104,11 @@ def _sealed(folder: Path, part: str) -> Any:
 
     A scorer has one container at a time, so each part is a scorer of its own.
     """
-    patience = ResponseDeadlines(start=300, hello=60, per_picture=8)
     return ContainerRunner(
         scorer=f"bench-{part}",
         folder=folder / part,
         limits=DefenseLimits(),
-        patience=patience,
+        deadlines=lambda rows: ConversationDeadlines(start=300, hello=60, batch=8 * rows),
         least_free_bytes=1 << 30,
     )
 

@@ -6,7 +6,7 @@ claimed and read, and while its first ones are answered, the run before is kept:
 
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from datetime import datetime
 from typing import Protocol
@@ -20,7 +20,7 @@ from policy.selectors import policy_in_force
 from scoring import leases, plan, selectors, services
 from scoring.arrays import Pixels, WrongPicture, load_picture, read_arrays
 from scoring.enums import Fault
-from scoring.leases import Heartbeat, LeaseLost, longest
+from scoring.leases import Heartbeat, LeaseLost, LiveScorer, longest
 from scoring.models import Run
 from scoring.persistence import DATABASE_AWAY, retry_until_kept
 from scoring.rules import DEFENSE_FAULTS
@@ -39,14 +39,10 @@ _CLAIMING = "claiming ahead"
 log = structlog.get_logger(__name__)
 
 
-class RunScorer(Protocol):
+class RunScorer(LiveScorer, Protocol):
     """The scorer that holds the runs."""
 
     name: str
-    clock: Callable[[], datetime]
-
-    def seen(self, held: str) -> None:
-        """Show in the overview that the scorer is alive and what it holds."""
 
 
 class HeldRun:

@@ -4,7 +4,7 @@ import atexit
 import socket
 import time
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import structlog
@@ -14,6 +14,7 @@ from common import clock
 from common.domain_clock import domain_now
 from common.errors import Conflict
 from defense_kit.container import connect
+from defense_kit.conversation import ConversationDeadlines
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.limits import DefenseLimits
 from policy.numbers import Policy
@@ -24,7 +25,7 @@ from scoring.inference import card_uuid, cards, choose_device, use_card
 from scoring.machine import Slot, take_slot
 from scoring.models import Defense
 from scoring.runner import ReferenceRunner, Runner
-from scoring.sealed import ContainerRunner, ResponseDeadlines
+from scoring.sealed import ContainerRunner
 from scoring.trusted_programs import TrustedPrograms
 
 SEEN_EVERY_SECONDS = 15.0
@@ -106,12 +107,12 @@ def device_of_command(name: str) -> "Runners":
 
 
 class Runners:
-    """Finds how a defense is run on a slot, with the limits and the patience of the policy that is then in force."""
+    """Finds how a defense is run on a slot, with the limits and the deadlines of the policy that is then in force."""
 
     def __init__(self, slot: Slot, runtime: str) -> None:
         self.name, self.device = f"{socket.gethostname()}:{slot.name}", slot.device
         self._slot, self._runtime = slot, runtime
-        self._bounds: tuple[DefenseLimits, ResponseDeadlines] | None = None
+        self._policy: Policy | None = None  # that the following was made for
         self._sealed: ContainerRunner | None = None  # keeps its connection to the engine
 
     def __call__(self, defense: Defense) -> Runner:
@@ -147,14 +148,13 @@ class Runners:
 
     def _containers(self) -> ContainerRunner:
         policy = policy_in_force(domain_now()).policy
-        bounds = (limits_of(policy), patience_of(policy))
-        if self._bounds != bounds or self._sealed is None:
-            self._bounds = bounds
+        if self._policy != policy or self._sealed is None:
+            self._policy = policy
             self._sealed = ContainerRunner(
                 scorer=self._slot.identity,
                 folder=self._slot.folder,
-                limits=bounds[0],
-                patience=bounds[1],
+                limits=limits_of(policy),
+                deadlines=partial(deadlines_of, policy),
                 runtime="" if settings.CONTAINER_RUNTIME == "runc" else settings.CONTAINER_RUNTIME,
                 gpu=card_uuid(self._slot.number) if self._slot.device == "cuda" else "",
             )
@@ -171,11 +171,9 @@ def limits_of(policy: Policy) -> DefenseLimits:
     )
 
 
-def patience_of(policy: Policy) -> ResponseDeadlines:
-    """Return how long a policy lets a defense take (R30, R31)."""
-    return ResponseDeadlines(
-        start=policy.start_seconds, hello=policy.hello_seconds, per_picture=policy.seconds_per_picture
-    )
+def deadlines_of(policy: Policy, rows: int) -> ConversationDeadlines:
+    """Return how long a policy lets a defense take whose batches have so many pictures (R30, R31)."""
+    return ConversationDeadlines(policy.start_seconds, policy.hello_seconds, rows * policy.seconds_per_picture)
 
 
 @cache

@@ -8,7 +8,6 @@ import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,23 +41,11 @@ def archive_key(sha256: str) -> str:
     return f"defenses/{sha256}.tar"
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseDeadlines:
-    """Seconds until a defense connects, until its HELLO from there, and for each picture of a batch (R30, R31)."""
-
-    start: float
-    hello: float
-    per_picture: float
-
-    def for_rows(self, rows: int) -> ConversationDeadlines:
-        """Return the deadlines of a defense that is given batches of at most so many pictures."""
-        return ConversationDeadlines(start=self.start, hello=self.hello, batch=rows * self.per_picture)
-
-
 class ContainerRunner:
     """Opens defenses in containers, one at a time on one device: whatever is still there when one opens is removed.
 
-    `scorer` is the same after a restart, `folder` belongs to it alone. `address` is the engine's (empty: DOCKER_HOST),
+    `scorer` is the same after a restart, `folder` belongs to it alone. `deadlines` gives those of a defense whose
+    batches have so many pictures. `address` is the engine's (empty: DOCKER_HOST),
     `runtime` another one than the engine's own, `gpu` the UUID of the card for the device `cuda`.
     """
 
@@ -68,24 +55,20 @@ class ContainerRunner:
         scorer: str,
         folder: Path,
         limits: DefenseLimits,
-        patience: ResponseDeadlines,
+        deadlines: Callable[[int], ConversationDeadlines],
         address: str = "",
         runtime: str = "",
         gpu: str = "",
         least_free_bytes: int = LEAST_FREE_BYTES,
     ) -> None:
         self._scorer, self._folder = scorer, folder
-        self._limits, self._patience = limits, patience
+        self._limits, self._deadlines = limits, deadlines
         self._address, self._runtime, self._gpu = address, runtime, gpu
         self._least_free_bytes = least_free_bytes
 
     @cached_property
     def _client(self) -> "DockerClient":
         return container.connect(self._address)
-
-    @cached_property
-    def _images(self) -> "ImageKeeper":
-        return ImageKeeper(self._client, self._address, self._folder, self._least_free_bytes)
 
     def start_clean(self) -> int:
         """Remove what a killed scorer of this name left, and return how many containers that were."""
@@ -117,7 +100,7 @@ class ContainerRunner:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         container.remove_leftovers(self._client, self._scorer)
         self._refuse_without_memory()
-        self._images.ensure(defense)
+        self._ensure_image(defense)
         gpu = self._gpu if device == "cuda" else ""
         sealing = Sealing(defense.image, self._scorer, attempt, gpu, self._runtime)
         opened = open_defense(
@@ -125,7 +108,7 @@ class ContainerRunner:
             image_size=image_size,
             batch_size=batch_size,
             seed=seed,
-            deadlines=self._patience.for_rows(batch_size),
+            deadlines=self._deadlines(batch_size),
             folder=self._folder,
             cancelled=cancelled,
             pixels=pixels,
@@ -140,15 +123,9 @@ class ContainerRunner:
             text = f"the scorer's machine has {free:,} MiB of memory free, and a defense may use {needed:,} MiB"
             raise RunnerFault(Fault.PLATFORM, f"{text}: end other programs, or lower defense_memory_mib in the policy")
 
+    # Images: those of defenses come to the engine, and the longest unused ones go where room is short.
 
-class ImageKeeper:
-    """Gets the images of defenses to the engine, and the longest unused ones out of the way where room is short."""
-
-    def __init__(self, client: "DockerClient", address: str, folder: Path, least_free_bytes: int) -> None:
-        self._client, self._address = client, address
-        self._folder, self._least_free_bytes = folder, least_free_bytes
-
-    def ensure(self, defense: Defense) -> None:
+    def _ensure_image(self, defense: Defense) -> None:
         """Return when the engine has the image; `image_pull` when it cannot be had, `platform` without room for it."""
         if container.present(self._client, defense.image):
             return

@@ -15,7 +15,7 @@ from defense_kit.conversation import ConversationDeadlines
 from defense_kit.limits import DefenseLimits
 from defense_kit.protocol import BatchAnswers
 from scoring.models import Defense
-from scoring.sealed import ContainerRunner, ResponseDeadlines
+from scoring.sealed import ContainerRunner
 from tests.images import PYTHON, Image, files_layer, numpy_layer, python_layer, write_archive
 
 HOSTILE = Path(__file__).resolve().parent / "hostile"
@@ -64,7 +64,7 @@ class SealedScorer:
             scorer=SCORER,
             folder=self.folder,
             limits=LIMITS,
-            patience=ResponseDeadlines(deadlines.start, deadlines.hello, deadlines.batch / ROWS),
+            deadlines=lambda rows: deadlines,
             address=self.address,
             least_free_bytes=1 << 20,
         )

@@ -18,6 +18,7 @@ from django.core.management import CommandError, call_command
 
 from common import clock
 from defense_kit import container
+from defense_kit.conversation import ConversationDeadlines
 from defense_kit.faults import Fault
 from defense_kit.limits import DefenseLimits
 from defense_kit.sealing import ATTEMPT_LABEL, DIGEST_LABEL, SCORER_LABEL
@@ -28,8 +29,8 @@ from scoring import arrays
 from scoring.machine import Slot, take_slot
 from scoring.models import Defense, Run, Scorer
 from scoring.runner import ReferenceRunner
-from scoring.scorers import LocalScorer, Runners, limits_of, patience_of
-from scoring.sealed import ContainerRunner, ResponseDeadlines, archive_key
+from scoring.scorers import LocalScorer, Runners, deadlines_of, limits_of
+from scoring.sealed import ContainerRunner, archive_key
 from tests import factories
 from tests.images import PYTHON, Image, files_layer, numpy_layer, python_layer, write_archive
 from tests.refusals import faulted
@@ -114,13 +115,13 @@ def test_how_a_defense_is_run(tmp_path: Path, now: datetime) -> None:
     assert "runs no containers" in faulted(Fault.PLATFORM, plain, theirs).text
 
 
-def test_limits_and_patience_are_the_policys() -> None:
+def test_limits_and_deadlines_are_the_policys() -> None:
     policy = Policy(
         batch_size=8, seconds_per_picture=5, start_seconds=7, hello_seconds=3, defense_memory_mib=512, defense_cpus=3
     )
-    limits, patience = limits_of(policy), patience_of(policy)
+    limits = limits_of(policy)
     assert (limits.memory_mib, limits.cpus, limits.processes, limits.scratch_mib) == (512, 3, 256, 1024)
-    assert (patience.start, patience.hello, patience.per_picture) == (7, 3, 5)
+    assert deadlines_of(policy, 8) == ConversationDeadlines(start=7, hello=3, batch=40)
 
 
 @pytest.mark.parametrize(("runtime", "told"), [("docker", ""), ("process", "process")])
@@ -336,13 +337,14 @@ serve(predict, name="by brightness")
 LIMITS = DefenseLimits(memory_mib=256, cpus=1, processes=32, scratch_mib=8)
 
 
-PATIENCE = ResponseDeadlines(start=60, hello=30, per_picture=15)
+def deadlines(rows: int) -> ConversationDeadlines:
+    return ConversationDeadlines(start=60, hello=30, batch=15 * rows)
 
 
 @pytest.fixture
 def runner(engine_address: str, tmp_path: Path) -> Callable[..., ContainerRunner]:
     def _runner(**changes: Any) -> ContainerRunner:
-        usual = {"scorer": "test-sealed", "folder": tmp_path / "scorer", "limits": LIMITS, "patience": PATIENCE}
+        usual = {"scorer": "test-sealed", "folder": tmp_path / "scorer", "limits": LIMITS, "deadlines": deadlines}
         return ContainerRunner(**{**usual, "address": engine_address, "least_free_bytes": 1 << 20, **changes})
 
     return _runner
@@ -421,8 +423,8 @@ def test_a_batch_has_the_seconds_of_the_pictures_that_were_asked_for(
     runner: Callable[..., ContainerRunner], containers: Any, tmp_path: Path
 ) -> None:
     slow = PROGRAM.replace(b"    shared =", b"    __import__('time').sleep(600)\n    shared =")
-    patience = ResponseDeadlines(start=60, hello=30, per_picture=0.5)
-    session = opened(runner(patience=patience), handed_in(kit_image(tmp_path, slow), tmp_path), batch_size=4)
+    short = runner(deadlines=lambda rows: ConversationDeadlines(start=60, hello=30, batch=0.5 * rows))
+    session = opened(short, handed_in(kit_image(tmp_path, slow), tmp_path), batch_size=4)
     try:
         session.send(np.zeros((1, 32, 32, 3), np.uint8))
         started = time.monotonic()
