@@ -2,18 +2,7 @@
 
 from enum import IntEnum, StrEnum
 
-from defense_kit.faults import Fault
-
-__all__ = [
-    "NEXT_RERUN_STATE",
-    "NEXT_RUN_STATE",
-    "Fault",
-    "Likeness",
-    "DefenseAnswer",
-    "RerunState",
-    "RunState",
-    "TrialKind",
-]
+from defense_kit.faults import Fault as Fault
 
 
 class RunState(StrEnum):
@@ -79,3 +68,31 @@ class Likeness(StrEnum):
     LAYERS = "layers"
     WEIGHTS = "weights"
     OUTPUTS = "outputs"
+
+
+class Variant(IntEnum):
+    """How a picture was shown: as it is, or altered so little that nobody sees it (the memorisation probe)."""
+
+    PLAIN = 0
+    NOISE = 1
+    SHIFT = 2
+
+
+class EligibilityCondition(StrEnum):
+    """What a defense has to fulfil before it is published (R31), in the order in which it is looked at."""
+
+    CONTAINER = "container"
+    PRIVATE = "private"
+    EARLIER = "earlier"
+    SPEED = "speed"
+    FRAMEWORK = "framework"
+
+
+class ConditionStatus(StrEnum):
+    """How a defense stands with a condition. PENDING: under way; NOT_YET: nobody has begun, or it has to be begun
+    again."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    PENDING = "pending"
+    NOT_YET = "not_yet"

@@ -31,9 +31,9 @@ from contest.record.defense_figures import defense_breaks
 from contest.web.defense_uploads import FILES, MOST_BYTES, TEXTS, expect_upload, read_submission
 from labeling.pages.shapes import ErrorOut
 from policy.selectors import policy_in_force
+from scoring.enums import EligibilityCondition
 from scoring.models import Defense
 from scoring.tasks import plan_trials
-from scoring.trials.enums import EligibilityCondition
 
 EXAMPLE_STAKE = {
     "by": "board",

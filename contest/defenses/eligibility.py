@@ -11,10 +11,9 @@ from typing import Any
 from defense_kit.faults import WORDS, Fault
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
-from scoring.enums import TrialKind
+from scoring.enums import EligibilityCondition, TrialKind
 from scoring.models import Defense
 from scoring.trials import totals
-from scoring.trials.enums import EligibilityCondition
 from scoring.trials.selectors import (
     DECIDES,
     ConditionFinding,

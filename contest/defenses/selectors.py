@@ -17,8 +17,8 @@ from contest.defenses.models import DefenseEntry
 from contest.teams.selectors import is_paid_throughout
 from policy.numbers import Policy
 from policy.selectors import policy_at, policy_in_force
+from scoring.enums import ConditionStatus
 from scoring.models import Defense
-from scoring.trials.enums import ConditionStatus
 from scoring.trials.selectors import DefenseEligibility, eligibilities
 
 _INSTANT = timedelta(microseconds=1)

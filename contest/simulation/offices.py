@@ -29,8 +29,8 @@ from contest.teams.selectors import requests_waiting
 from contest.teams.services import member_add, team_create
 from labeling.enums import Label, Origin
 from labeling.pictures.intake import import_picture
+from scoring.enums import ConditionStatus, EligibilityCondition
 from scoring.models import Defense, FrameworkCheck
-from scoring.trials.enums import ConditionStatus, EligibilityCondition
 from scoring.trials.selectors import eligibility_of
 from scoring.trials.services import framework_check
 

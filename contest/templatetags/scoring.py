@@ -12,9 +12,8 @@ from contest.core import scoring_words
 from contest.defenses.eligibility import CONDITIONS
 from defense_kit.examine import ROUNDS
 from defense_kit.warmup import ATTACK_NAMES, EXPLANATIONS, warning_code
-from scoring.enums import DefenseAnswer, Likeness
+from scoring.enums import DefenseAnswer, EligibilityCondition, Likeness
 from scoring.models import CopyFlag, Defense
-from scoring.trials.enums import EligibilityCondition
 
 register = template.Library()
 

@@ -10,10 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from scoring import selectors as scoring
-from scoring.enums import Likeness, RunState, TrialKind
+from scoring.enums import Likeness, RunState, TrialKind, Variant
 from scoring.models import CopyFlag, Defense, Trial
 from scoring.trials import answers, selectors, totals
-from scoring.trials.enums import Variant
 from scoring.trials.totals import Given
 
 # The layer of a step that changes no file: an empty tar.

@@ -6,7 +6,7 @@ A defense that looks pictures up finds none of these; one that looks at them ans
 import numpy as np
 
 from defense_kit.protocol import Pixels
-from scoring.trials.enums import Variant
+from scoring.enums import Variant
 
 
 def altered(picture: Pixels, variant: Variant, pixels_sha256: str) -> Pixels:

@@ -18,11 +18,10 @@ from adjudication.models import Ruling
 from labeling.enums import Label
 from policy.numbers import Policy
 from scoring import leases
-from scoring.enums import RunState, TrialKind
+from scoring.enums import ConditionStatus, EligibilityCondition, RunState, TrialKind
 from scoring.models import CopyFlag, Defense, FrameworkCheck, PrivatePicture, PrivateSet, Run, Trial
 from scoring.rules import PLATFORM_FAULTS
 from scoring.trials import totals
-from scoring.trials.enums import ConditionStatus, EligibilityCondition
 from scoring.trials.order import TrialOrder
 from scoring.trials.published import published_attack_pictures, published_pictures
 

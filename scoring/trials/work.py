@@ -23,7 +23,7 @@ from picture_files.store import PictureMissing
 from policy.selectors import policy_in_force
 from scoring import leases, plan
 from scoring.arrays import Pixels, WrongPicture, load_arrays, load_picture
-from scoring.enums import Fault, TrialKind
+from scoring.enums import Fault, TrialKind, Variant
 from scoring.leases import Heartbeat, LeaseLost, LiveScorer, longest
 from scoring.models import Trial
 from scoring.persistence import retry_until_kept
@@ -31,7 +31,6 @@ from scoring.rules import PLATFORM_FAULTS
 from scoring.runner import BatchAnswers, DefenseRunner, check_answers, converse
 from scoring.trials import answers as kept
 from scoring.trials import selectors, services, totals
-from scoring.trials.enums import Variant
 from scoring.trials.order import TrialOrder
 from scoring.trials.private_set import private_key
 from scoring.trials.probe import altered

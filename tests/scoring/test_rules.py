@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from defense_kit.container import LOADING_SECONDS
 from labeling.enums import Label
 from policy.numbers import Policy
-from scoring.enums import NEXT_RUN_STATE, DefenseAnswer, Fault, RunState, TrialKind
+from scoring.enums import NEXT_RUN_STATE, DefenseAnswer, Fault, RunState, TrialKind, Variant
 from scoring.leases import longest
 from scoring.plan import PlannedBatch, permuted, picture_batches
 from scoring.rules import is_mistaken_outcome, is_parted, is_retried, wait_before_retry
 from scoring.trials import answers, probe, totals
-from scoring.trials.enums import Variant
 from scoring.trials.order import TrialOrder
 from scoring.trials.totals import AnswerTotals
 from tests import tables

@@ -24,10 +24,10 @@ from contest.pages.public.risk_curve import curve
 from contest.record import defense_figures
 from contest.web.file_responses import serve_stored
 from policy.selectors import policy_in_force
+from scoring.enums import ConditionStatus
 from scoring.models import Defense
 from scoring.selectors import defense_named
 from scoring.trials import selectors as trials
-from scoring.trials.enums import ConditionStatus
 
 COVERAGE = 80
 CSV_COLUMNS = ("confidence_at_least", "covered", "wrong", "answers", "coverage", "risk")

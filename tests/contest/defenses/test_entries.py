@@ -28,12 +28,11 @@ from labeling.selectors import forget_versions
 from picture_files.store import picture_store
 from policy.models import PolicyVersion
 from policy.numbers import Policy
-from scoring.enums import Fault, RunState, TrialKind
+from scoring.enums import EligibilityCondition, Fault, RunState, TrialKind
 from scoring.models import Defense, RunItem, Trial
 from scoring.sealed import archive_key
 from scoring.services import runs_plan
 from scoring.trials import submitted_files
-from scoring.trials.enums import EligibilityCondition
 from scoring.trials.services import framework_check, trials_plan
 from tests import factories, tables
 from tests.contest.defenses import cast

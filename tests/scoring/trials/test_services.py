@@ -16,10 +16,9 @@ from labeling.models import Image
 from policy.numbers import Policy
 from scoring import selectors as scoring
 from scoring import tasks
-from scoring.enums import Fault, RunState, TrialKind
+from scoring.enums import ConditionStatus, EligibilityCondition, Fault, RunState, TrialKind
 from scoring.models import Defense, FrameworkCheck, PrivatePicture, Trial
 from scoring.trials import selectors, services
-from scoring.trials.enums import ConditionStatus, EligibilityCondition
 from scoring.trials.order import TrialOrder
 from tests import factories
 from tests.refusals import refused

@@ -18,12 +18,11 @@ from labeling.models import Image
 from picture_files.store import picture_key, picture_store
 from scoring import leases
 from scoring.arrays import load_picture
-from scoring.enums import DefenseAnswer, Fault, RunState, TrialKind
+from scoring.enums import DefenseAnswer, Fault, RunState, TrialKind, Variant
 from scoring.models import PrivatePicture, Run, Trial
 from scoring.runner import BatchAnswers, RunnerFault
 from scoring.trials import answers as kept
 from scoring.trials import selectors, services
-from scoring.trials.enums import Variant
 from scoring.trials.order import TrialOrder
 from scoring.trials.private_set import private_key
 from scoring.trials.work import order_of
