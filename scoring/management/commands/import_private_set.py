@@ -3,7 +3,7 @@
 import csv
 from argparse import ArgumentParser
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.progress import every_few_seconds
 from labeling.enums import Label
-from labeling.pictures.manifest import Provenance, folder_entries
+from labeling.pictures.manifest import ManifestEntry, Provenance, folder_entries
 from picture_files.decoding import MAX_BYTES
 from policy.selectors import policy_in_force
 from scoring.models import PrivateSet
@@ -24,16 +24,7 @@ from scoring.trials import private_set as private
 EXIT_REFUSED, EXIT_USAGE = 1, 2
 LINE_EVERY = 100
 COLUMNS = ("file", "label")
-
-
-@dataclass(frozen=True, slots=True)
-class ImportEntry:
-    """One file to take in; `problem` is set when the listing already shows that it cannot be."""
-
-    file: str
-    path: Path
-    label: str
-    problem: InvalidInput | None = None
+ImportEntry = tuple[ManifestEntry, str]  # a file to take in, and its class
 
 
 class Command(RecordedCommand):
@@ -78,9 +69,9 @@ class Command(RecordedCommand):
         size = policy_in_force(domain_now()).policy.image_size
         taken: dict[str, bool] = {}
         refused, line = 0, every_few_seconds(self.stdout.write)
-        for number, entry in enumerate(entries, start=1):
+        for number, (entry, label) in enumerate(entries, start=1):
             try:
-                sha, new = _take_in(private_set, entry, size)
+                sha, new = _take_in(private_set, entry, label, size)
                 taken[sha] = taken.get(sha, False) or new
             except DomainError as error:
                 refused += 1
@@ -122,11 +113,8 @@ def _entries(path: Path) -> list[ImportEntry]:
 
 
 def _of_folder(path: Path, label: Label) -> list[ImportEntry]:
-    folder = path / label.value
-    if not folder.is_dir():
-        return []
-    listed, _ = folder_entries(folder, Provenance())
-    return [ImportEntry(f"{label.value}/{each.file}", each.path, label.value, each.problem) for each in listed]
+    listed, _ = folder_entries(path / label.value, Provenance())
+    return [(replace(each, file=f"{label.value}/{each.file}"), label.value) for each in listed]
 
 
 def _of_manifest(path: Path) -> Iterator[ImportEntry]:
@@ -135,17 +123,17 @@ def _of_manifest(path: Path) -> Iterator[ImportEntry]:
         if reader.fieldnames is None or tuple(sorted(reader.fieldnames)) != COLUMNS:
             raise InvalidInput(f"{path} has to have exactly the columns {' and '.join(COLUMNS)}.", "bad_manifest")
         for row in reader:
-            yield ImportEntry(row["file"], path.parent / row["file"], row["label"])
+            yield ManifestEntry(row["file"], path.parent / row["file"], Provenance()), row["label"]
 
 
-def _take_in(private_set: PrivateSet, entry: ImportEntry, size: int) -> tuple[str, bool]:
+def _take_in(private_set: PrivateSet, entry: ManifestEntry, label: str, size: int) -> tuple[str, bool]:
     """Take one file in; return the hash of its pixels and whether it is new to the set."""
     if entry.problem is not None:
         raise entry.problem
-    if entry.label not in {label.value for label in Label}:
+    if label not in set(Label):
         raise InvalidInput(f"The label is one of {', '.join(Label)}.", "bad_label")
     row, new = private.private_picture_add(
-        private_set, _read(entry.path), label=Label(entry.label), source=entry.file, size=size
+        private_set, _read(entry.path), label=Label(label), source=entry.file, size=size
     )
     return row.pixels_sha256, new
 
