@@ -179,9 +179,7 @@ def _belongs(member: tarfile.TarInfo) -> bool:
     """Say whether an engine finds the same under this name: a NUL ends it, a link or holes lead to other content."""
     if member.type not in _PLAIN or member.issparse() or "\0" in member.linkname:
         return False
-    if member.name in _NAMELESS and not member.isreg():
-        return False
-    return is_plain_path(member.name)
+    return is_plain_path(member.name) and (member.isreg() or member.name not in _NAMELESS)
 
 
 def _copy(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:

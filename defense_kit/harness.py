@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from defense_kit.conversation import Conversation, ConversationDeadlines, Over, PeerSocket
+from defense_kit.conversation import Conversation, ConversationDeadlines, PeerSocket
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.frames import CONTEST_PIXELS, LONGEST_ID
 from defense_kit.protocol import BatchAnswers
@@ -145,8 +145,12 @@ def open_defense(
     """
     with PeerSocket(folder) as gate:
         launched, conversation = _start(launch, gate.path), None
+
+        def over() -> tuple[Fault, str] | None:
+            """Look whether somebody wants it to stop, and whether the program is still there."""
+            return (Fault.CANCELLED, "the run was stopped") if cancelled() else launched.ended()
+
         try:
-            over = _over(launched, cancelled)
             connection = gate.accept(time.monotonic() + deadlines.start, over, launched.uid)
             conversation = Conversation(connection, deadlines, over)
             hello = conversation.hello()
@@ -171,14 +175,3 @@ def _start(launch: Launch, path: Path) -> LaunchedDefense:
         raise
     except Exception as error:
         raise RunnerFault(Fault.PLATFORM, f"could not start it: {type(error).__name__}: {error}") from error
-
-
-def _over(launched: LaunchedDefense, cancelled: Cancelled) -> Over:
-    """Return what a wait looks at: whether somebody wants it to stop, and whether the program is still there."""
-
-    def over() -> tuple[Fault, str] | None:
-        if cancelled():
-            return Fault.CANCELLED, "the run was stopped"
-        return launched.ended()
-
-    return over

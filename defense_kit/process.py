@@ -38,8 +38,7 @@ class StartedProcess:
         self._drain = threading.Thread(target=read_log, args=log, name="defense-log", daemon=True)
         self._drain.start()
         self._verdict: tuple[Fault, str] | None = None
-        self._listener = threading.Thread(target=self._hear, args=(running.stdout,), daemon=True)
-        self._listener.start()
+        threading.Thread(target=self._hear, args=(running.stdout,), daemon=True).start()
         self._stopping = threading.Lock()
         self._stopped = False
 
@@ -109,7 +108,13 @@ def start_process(command: Sequence[str], folder: Path, socket_path: Path, limit
         "scratch": str(scratch),
     }
     try:
-        running = _keep(json.dumps(task))
+        running = subprocess.Popen(
+            [sys.executable, "-I", "-S", keeper.__file__, json.dumps(task)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
     except OSError as error:
         keeper.remove_tree(str(scratch))
         raise RunnerFault(Fault.PLATFORM, f"could not start a process: {error}") from error
@@ -125,16 +130,6 @@ def _environment(socket_path: Path, scratch: Path, site: Path, limits: DefenseLi
         "DEFENSE_SOCKET": str(socket_path),
         **library_settings(limits.cpus),
     }
-
-
-def _keep(task: str) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", keeper.__file__, task],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
 
 
 def _kill_marked(mark: str) -> None:

@@ -60,8 +60,7 @@ class AttackedPicture:
         be led by one."""
         true = int(self.is_bird)
         wide = scores.astype(np.float64)
-        found: Margins = np.where(np.isfinite(wide).all(axis=1), wide[:, 1 - true] - wide[:, true], -inf)
-        return found
+        return np.where(np.isfinite(wide).all(axis=1), wide[:, 1 - true] - wide[:, true], -inf)
 
     def is_wrong(self, scores: Scores) -> bool:
         """Say whether the scores [2] are finite and the other class is at least as high."""

@@ -99,7 +99,7 @@ def approach(
     if isinstance(begun, AttackResult):
         return begun
     state, way, draw = begun, way_from(goal, begun.at), partial(drawn_direction, streams)
-    while not _is_over(state, way, STEPS if steps is None else steps):
+    while state.step < (STEPS if steps is None else steps) and state.towards >= LEAST_STEP and way.length > GOAL:
         is_test = (state.step + 1) % TEST_EVERY == 0
         state, way = yield from step_from(of, way, draw, state, room, is_test=is_test)
         if keep is not None:
@@ -229,10 +229,6 @@ def begun_at(
         if of.is_wrong(scores):
             return BoundaryState(0, start, scores, number)
     return AttackResult(goal, clean, number, {"steps": 0, "no_start": True})
-
-
-def _is_over(state: BoundaryState, way: Way, steps: int) -> bool:
-    return state.step >= steps or state.towards < LEAST_STEP or way.length <= GOAL
 
 
 class _Directions(MadeRows):

@@ -114,8 +114,7 @@ def drawn_signs(start: Rows, streams: Streams, *, step: int) -> list[NDArray[np.
 
 def within(start: Rows, added: Rows) -> Rows:
     """Return what may be added to a picture: at most EPSILON for each value, and the sum within 0 to 1."""
-    allowed: Rows = np.clip(start + np.clip(added, -EPSILON, EPSILON), 0, 1) - start
-    return allowed
+    return np.clip(start + np.clip(added, -EPSILON, EPSILON), 0, 1) - start
 
 
 class Probes(MadeRows):

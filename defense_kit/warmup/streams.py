@@ -77,8 +77,7 @@ class Streams:
         """Return the same signs times `size` as float32, 8 of them for each byte that is drawn."""
         drawn = self._sign_bytes(purpose, values, step=step, index=index)
         of_bytes = _SIGNS_OF_BYTES * np.float32(size)
-        signs: NDArray[np.float32] = np.take(of_bytes, drawn, axis=0).reshape(-1)[:values]
-        return signs
+        return np.take(of_bytes, drawn, axis=0).reshape(-1)[:values]
 
     def _sign_bytes(self, purpose: int, values: int, *, step: int, index: int) -> NDArray[np.uint8]:
         bits = _of_thread.bits

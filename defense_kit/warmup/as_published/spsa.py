@@ -1,6 +1,5 @@
 """The published SPSA: that of CleverHans 2.1.0, with its 64 samples a step taken as 32 pairs."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 
@@ -13,6 +12,7 @@ from defense_kit.warmup.spsa import (
     DELTA,
     ENOUGH,
     STEPS,
+    Kept,
     SpsaState,
     drawn_signs,
     drawn_start,
@@ -24,8 +24,6 @@ from defense_kit.warmup.spsa import (
 from defense_kit.warmup.streams import Streams
 
 _EPSILON_ADAM = 1e-9
-
-Kept = Callable[[SpsaState], None]
 
 
 def spsa(

@@ -54,5 +54,4 @@ def worst_corruption(of: AttackedPicture, badness: Callable[[Scores], Margins]) 
 def corrupted(of: AttackedPicture, name: str) -> Bytes:
     """Return a picture with one corruption, truncated to 8 bits as in ImageNet-C."""
     draws = Streams("corruptions", of.sha256).draws(Purpose.CORRUPTION + NAMES.index(name))
-    found: Bytes = (np.clip(CORRUPTIONS[name](of.pixels, draws), 0, 1) * 255).astype(np.uint8)
-    return found
+    return (np.clip(CORRUPTIONS[name](of.pixels, draws), 0, 1) * 255).astype(np.uint8)

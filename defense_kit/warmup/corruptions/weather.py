@@ -80,8 +80,7 @@ def relief(edges: NDArray[np.bool_]) -> Floats:
     distance = np.minimum(ndimage.distance_transform_edt(~edges), _FARTHEST)
     levels = equalised(_mean_of_9(distance).astype(np.uint8))
     lit = ndimage.correlate(levels.astype(np.int64), _RELIEF, mode="mirror").clip(0, 255)
-    rounded: Floats = np.rint(_mean_of_9(lit))
-    return rounded
+    return np.rint(_mean_of_9(lit))
 
 
 def _mean_of_9(values: NDArray[np.generic]) -> Floats:
