@@ -27,9 +27,8 @@ from bench.warmup_peers import peers
 from bench.warmup_runs import QUICK, Begin, Speed, WarmupPlan, drawn_picture, starts, steady_speed
 from defense_kit.warmup import boundary as boundary_module
 from defense_kit.warmup import spsa as spsa_module
-from defense_kit.warmup.attacks import as_floats
+from defense_kit.warmup.attacks import Bytes, as_floats
 from defense_kit.warmup.boundary import BoundaryState, boundary
-from defense_kit.warmup.moves import Bytes
 from defense_kit.warmup.spatial_grid import spatial_grid
 from defense_kit.warmup.spsa import spsa
 from labeling.enums import Label

@@ -13,7 +13,7 @@ from defense_kit.conversation import ConversationDeadlines
 from defense_kit.harness import DefenseSession, open_defense
 from defense_kit.limits import DefenseLimits
 from defense_kit.process import start_process
-from defense_kit.warmup.moves import SIDE
+from defense_kit.warmup.attacks import SIDE
 
 _PROGRAM = """
 import sys

@@ -18,10 +18,9 @@ from bench.warmup_defense import opened
 from defense_kit.allocator import keep_memory
 from defense_kit.harness import DefenseSession
 from defense_kit.warmup import boundary as boundary_module
-from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Rows, as_floats
+from defense_kit.warmup.attacks import SIDE, Attack, AttackedPicture, AttackResult, Rows, as_floats
 from defense_kit.warmup.boundary import BoundaryState, boundary, distance
 from defense_kit.warmup.measure import most_running, rows_of_batch
-from defense_kit.warmup.moves import SIDE
 from defense_kit.warmup.pictures import attacked_picture
 from defense_kit.warmup.scheduler import Scheduler
 from defense_kit.warmup.spsa import first_move

@@ -283,7 +283,8 @@ def progress(rerun: Rerun, *, now: datetime) -> RerunProgress:
     for state, fault, answers in rows:
         counts[_standing(state, fault)] += answers
     total = sum(counts.values())
-    rate = _rate(rerun, counts["done"], now)
+    seconds = ((rerun.ended_at or now) - rerun.asked_at).total_seconds()
+    rate = counts["done"] / seconds if counts["done"] and seconds > 0 else None
     left = counts["waiting"] + counts["running"]
     return RerunProgress(
         runs=Run.objects.filter(rerun=rerun).count(),
@@ -298,11 +299,6 @@ def _standing(state: str, fault: str) -> str:
     if state == RunState.DEAD:
         return "stopped" if fault == Fault.CANCELLED else "failed" if fault in DEFENSE_FAULTS else "dead"
     return {RunState.QUEUED: "waiting", RunState.RUNNING: "running"}.get(RunState(state), "done")
-
-
-def _rate(rerun: Rerun, done: int, now: datetime) -> float | None:
-    seconds = ((rerun.ended_at or now) - rerun.asked_at).total_seconds()
-    return done / seconds if done and seconds > 0 else None
 
 
 def _in_force_beside() -> QuerySet[Prediction]:

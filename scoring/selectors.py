@@ -105,15 +105,11 @@ def pictures_without_run(defense_id: int, number: int, after: int, most: int) ->
         if not chunk:
             break
         images = [image_id for _, image_id, _, _ in chunk]
-        done = _planned(defense_id, number, images) | _ruled_again(chunk)
+        planned = RunItem.objects.filter(defense=defense_id, round=number, rerun__isnull=True, image__in=images)
+        done = {*planned.values_list("image", flat=True), *_ruled_again(chunk)}
         found += [UnansweredPicture(pk, image_id, width) for pk, image_id, width, _ in chunk if image_id not in done]
         after = chunk[-1][0]
     return found[:most]
-
-
-def _planned(defense_id: int, number: int, images: Sequence[int]) -> set[int]:
-    items = RunItem.objects.filter(defense=defense_id, round=number, rerun__isnull=True, image__in=images)
-    return set(items.values_list("image", flat=True))
 
 
 def _ruled_again(chunk: Sequence[tuple[int, int, int, int]]) -> set[int]:

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from defense_kit.warmup.moves import Bytes
-
+SIDE = 224
+Bytes = NDArray[np.uint8]  # [H, W, 3]
+Floats = NDArray[np.floating]  # [H, W, 3]
 Rows = NDArray[np.float32]  # [k, 224, 224, 3], 0 to 1 (SPSA as published: -0.01 to 1.01)
 Scores = NDArray[np.float32]  # [k, 2]: bicycle, bird
 Margins = NDArray[np.float64]  # [k]: the other class over the true one; a picture is wrong from 0 on

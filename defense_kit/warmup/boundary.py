@@ -14,8 +14,17 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, MadeRows, Query, Rows, Scores, as_floats
-from defense_kit.warmup.moves import Bytes
+from defense_kit.warmup.attacks import (
+    Attack,
+    AttackedPicture,
+    AttackResult,
+    Bytes,
+    MadeRows,
+    Query,
+    Rows,
+    Scores,
+    as_floats,
+)
 from defense_kit.warmup.spsa import first_move
 from defense_kit.warmup.streams import Purpose, Streams
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from defense_kit.warmup.attacks import AttackedPicture, Rows, as_floats
-from defense_kit.warmup.moves import Bytes
+from defense_kit.warmup.attacks import AttackedPicture, Bytes, Rows, as_floats
 from defense_kit.warmup.streams import Streams
 
 FOLDER = "pictures"

@@ -18,10 +18,10 @@ from defense_kit.frames import CLASSES, WARMUP_PIXELS
 from defense_kit.harness import BatchSession, Launch, open_defense
 from defense_kit.limits import HELLO_SECONDS, SECONDS_PER_PICTURE, START_SECONDS
 from defense_kit.warmup.arguments import most_pictures
+from defense_kit.warmup.attacks import SIDE
 from defense_kit.warmup.changes import FOLDER
 from defense_kit.warmup.measure import Measurement
 from defense_kit.warmup.methods import method_of
-from defense_kit.warmup.moves import SIDE
 from defense_kit.warmup.page import page
 from defense_kit.warmup.pictures import LabelledPicture, UnusablePictures, read_pictures
 from defense_kit.warmup.report import report, table

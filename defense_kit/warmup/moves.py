@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-SIDE = 224
-Bytes = NDArray[np.uint8]  # [H, W, 3]
-Floats = NDArray[np.floating]  # [H, W, 3]
+from defense_kit.warmup.attacks import SIDE, Bytes
+
 Pixels = TypeVar("Pixels", np.uint8, np.float32)
 
 _CENTRE = SIDE / 2

@@ -9,8 +9,7 @@ import numpy as np
 from PIL import Image
 
 from defense_kit.frames import CLASSES
-from defense_kit.warmup.attacks import AttackedPicture, as_floats
-from defense_kit.warmup.moves import SIDE
+from defense_kit.warmup.attacks import SIDE, AttackedPicture, as_floats
 
 SUFFIXES = {".png", ".jpg", ".jpeg"}
 BOUNDARY_PICTURES = 50  # of each class

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from defense_kit.warmup.attacks import (
+    SIDE,
     Attack,
     AttackedPicture,
     AttackResult,
@@ -14,7 +15,7 @@ from defense_kit.warmup.attacks import (
     as_floats,
     write_rows,
 )
-from defense_kit.warmup.moves import SIDE, bordered, rotated_beyond, shifted
+from defense_kit.warmup.moves import bordered, rotated_beyond, shifted
 
 SIDE_INSIDE = 158  # a black border of 33 pixels
 SHIFTS = (-18, -9, 0, 9, 18)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from defense_kit.warmup.attacks import Bytes
 from defense_kit.warmup.changes import FirstMove, start_of
 from defense_kit.warmup.measure import as_bytes
 from defense_kit.warmup.methods import method_of
-from defense_kit.warmup.moves import Bytes
 from defense_kit.warmup.pictures import LabelledPicture
 from defense_kit.warmup.report import confidence_of
 

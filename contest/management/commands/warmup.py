@@ -87,7 +87,7 @@ def _opened(defense: Defense, batch: int) -> Iterator[tuple[str, str, DefenseRun
     """Open the defense on this machine's device."""
     from defense_kit.frames import WARMUP_PIXELS
     from defense_kit.harness import never_stopped
-    from defense_kit.warmup.moves import SIDE
+    from defense_kit.warmup.attacks import SIDE
 
     runners = device_of_command("warmup")
     session = runners(defense).open(

@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 
 from defense_kit.warmup.as_published.moves import first_move
-from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Query, Rows, Scores, write_rows
+from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Bytes, Query, Rows, Scores, write_rows
 from defense_kit.warmup.boundary import (
     FIRST_STEP,
     GOAL,
@@ -25,7 +25,6 @@ from defense_kit.warmup.boundary import (
     sum_of_products,
     way_from,
 )
-from defense_kit.warmup.moves import Bytes
 from defense_kit.warmup.streams import Streams
 
 STEPS = 5000

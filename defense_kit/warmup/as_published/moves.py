@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from defense_kit.warmup.attacks import AttackedPicture, Rows, as_floats
-from defense_kit.warmup.moves import SIDE, Bytes
+from defense_kit.warmup.attacks import SIDE, AttackedPicture, Bytes, Rows, as_floats
 from defense_kit.warmup.spsa import drawn_move
 from defense_kit.warmup.streams import Streams
 

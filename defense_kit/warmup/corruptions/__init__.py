@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.random import Generator
 
-from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Margins, Scores, as_floats
+from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Bytes, Floats, Margins, Scores, as_floats
 from defense_kit.warmup.corruptions import blur, digital, noise, weather
-from defense_kit.warmup.moves import Bytes, Floats
 from defense_kit.warmup.streams import Purpose, Streams
 
 Corruption = Callable[[Bytes, Generator], Floats]

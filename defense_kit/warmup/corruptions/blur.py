@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy import ndimage
 
-from defense_kit.warmup.moves import SIDE, Bytes, Floats
+from defense_kit.warmup.attacks import SIDE, Bytes, Floats
 
 _DISK_RADIUS = 3
 _GLASS_SIGMA, _GLASS_PASSES = 0.7, 2

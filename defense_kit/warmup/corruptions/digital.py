@@ -11,7 +11,7 @@ from numpy.random import Generator
 from PIL import Image
 from scipy import ndimage
 
-from defense_kit.warmup.moves import SIDE, Bytes, Floats
+from defense_kit.warmup.attacks import SIDE, Bytes, Floats
 
 _PIXELATED_SIDE = 134
 _JPEG_QUALITY = 25

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from defense_kit.warmup.moves import Bytes, Floats
+from defense_kit.warmup.attacks import Bytes, Floats
 
 _PHOTONS = 60  # at full brightness
 _HIT_SHARE = 0.03

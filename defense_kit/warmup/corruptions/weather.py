@@ -8,8 +8,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from defense_kit.warmup.attacks import SIDE, Bytes, Floats
 from defense_kit.warmup.corruptions.noise import normals
-from defense_kit.warmup.moves import SIDE, Bytes, Floats
 
 _CLOUD_SIDE = 256
 _CLOUD_AMPLITUDE = 100.0

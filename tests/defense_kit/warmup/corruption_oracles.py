@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from skimage import color, filters, morphology
 
-from defense_kit.warmup.moves import SIDE, Bytes, Floats
+from defense_kit.warmup.attacks import SIDE, Bytes, Floats
 
 
 def normals(draws: Generator, shape: tuple[int, ...]) -> Floats:

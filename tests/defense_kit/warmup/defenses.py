@@ -9,8 +9,7 @@ import numpy as np
 
 from defense_kit.protocol import BatchAnswers
 from defense_kit.shared_batches import own_places
-from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Query, Rows, Scores, write_rows
-from defense_kit.warmup.moves import SIDE
+from defense_kit.warmup.attacks import SIDE, Attack, AttackedPicture, AttackResult, Query, Rows, Scores, write_rows
 from defense_kit.warmup.scheduler import Scheduler
 
 Classify = Callable[[Rows], Scores]

@@ -10,9 +10,8 @@ import numpy as np
 from defense_kit.warmup import boundary, spsa
 from defense_kit.warmup.as_published import boundary as published_boundary
 from defense_kit.warmup.as_published import spsa as published_spsa
-from defense_kit.warmup.attacks import AttackedPicture, AttackResult, Rows, Scores
+from defense_kit.warmup.attacks import SIDE, AttackedPicture, AttackResult, Rows, Scores
 from defense_kit.warmup.methods import OURS, PUBLISHED, Method
-from defense_kit.warmup.moves import SIDE
 from defense_kit.warmup.pictures import LabelledPicture
 from defense_kit.warmup.streams import Streams
 from tests.defense_kit.warmup.defenses import alone

@@ -13,9 +13,8 @@ from defense_kit.warmup import boundary
 from defense_kit.warmup.as_published import DEVIATIONS, NOT_REPEATED
 from defense_kit.warmup.as_published import coverage as published_coverage
 from defense_kit.warmup.as_published.pictures import shuffled
-from defense_kit.warmup.attacks import Rows, Scores
+from defense_kit.warmup.attacks import SIDE, Rows, Scores
 from defense_kit.warmup.boundary import BoundaryState, way_from
-from defense_kit.warmup.moves import SIDE
 from defense_kit.warmup.spsa import SpsaState
 from tests.defense_kit.warmup.defenses import alone, made, picture
 from tests.defense_kit.warmup.small_runs import (

@@ -9,12 +9,11 @@ from skimage import filters
 from skimage.util import random_noise
 
 from defense_kit.warmup import corruptions as module
-from defense_kit.warmup.attacks import AttackedPicture, Rows, Scores, as_floats
+from defense_kit.warmup.attacks import SIDE, AttackedPicture, Bytes, Floats, Rows, Scores, as_floats
 from defense_kit.warmup.corruptions import CORRUPTIONS, NAMES, corrupted, corruptions
 from defense_kit.warmup.corruptions.digital import affine, smoothed
 from defense_kit.warmup.corruptions.noise import impulse_noise
 from defense_kit.warmup.corruptions.weather import canny_edges, equalised, fog_clouds, spatter
-from defense_kit.warmup.moves import SIDE, Bytes, Floats
 from defense_kit.warmup.streams import Streams
 from tests.defense_kit.warmup import corruption_oracles as oracles
 from tests.defense_kit.warmup.defenses import alone, linear, picture, scheduled

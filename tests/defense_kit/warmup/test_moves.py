@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from defense_kit.warmup.moves import SIDE, bordered, moved, rotated_beyond, shifted
+from defense_kit.warmup.attacks import SIDE
+from defense_kit.warmup.moves import bordered, moved, rotated_beyond, shifted
 
 RANDOM = np.random.default_rng(7).integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
 WHITE = np.full((SIDE, SIDE, 3), 255, np.uint8)

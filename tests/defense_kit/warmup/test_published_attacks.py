@@ -15,9 +15,9 @@ from defense_kit.warmup.as_published import spsa as published_spsa
 from defense_kit.warmup.as_published.boundary import PublishedBoundaryState, converged
 from defense_kit.warmup.as_published.moves import moved, moved_twice
 from defense_kit.warmup.as_published.spatial_grid import published_transform_of
-from defense_kit.warmup.attacks import AttackResult, Rows, Scores, as_floats
+from defense_kit.warmup.attacks import SIDE, AttackResult, Rows, Scores, as_floats
 from defense_kit.warmup.checkpoints import packed, unpacked
-from defense_kit.warmup.moves import SIDE, bordered
+from defense_kit.warmup.moves import bordered
 from defense_kit.warmup.spsa import EPSILON, SpsaState
 from defense_kit.warmup.streams import Purpose
 from tests.defense_kit.warmup.defenses import alone
