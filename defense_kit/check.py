@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from defense_kit import __version__
+from defense_kit import __version__, container
+from defense_kit.archive import read_archive
 from defense_kit.conversation import ConversationDeadlines
 from defense_kit.examine import ROUNDS, ExaminationReport, OpenedDefense, Pixels, smoke_test_defense, synthetic_pictures
 from defense_kit.faults import Fault, RunnerFault
@@ -207,22 +208,15 @@ class SealedDefense:
 
     def __call__(self, socket: Path) -> LaunchedDefense:
         """Start it; `image_pull` when it cannot be had, or is for another kind of machine."""
-        from defense_kit import container
-
         if self._names is None:
             self._bring()
         return container.start_container(self._client, Sealing(self.image, SCORER), self._limits, socket)
 
     def digest(self) -> str:
         """Return the image's digest, also before the first start; RunnerFault for an archive that holds none."""
-        from defense_kit.archive import read_archive
-
         return read_archive(self._archive).id if self._archive else self.image
 
     def _bring(self) -> None:
-        from defense_kit import container
-        from defense_kit.archive import read_archive
-
         if self._archive:
             self.image = read_archive(self._archive).id
         self._names = self._named()
@@ -234,8 +228,6 @@ class SealedDefense:
     def _named(self) -> set[str]:
         from docker.errors import ImageNotFound
 
-        from defense_kit import container
-
         with container.engine_errors():
             try:
                 return set(self._client.images.get(self.image).tags)
@@ -244,8 +236,6 @@ class SealedDefense:
 
     def close(self) -> None:
         """Take the names away that this gave, and with the last one the image."""
-        from defense_kit import container
-
         if self._names is not None:
             # Another check may be using it, or the engine be gone: the report counts more.
             with suppress(RunnerFault), container.engine_errors():
@@ -259,8 +249,6 @@ def _sealed(defense: str, limits: DefenseLimits) -> SealedDefense:
     """Return an image or an archive ready to start; WrongUse without an engine, or when it has no such image."""
     if find_spec("docker") is None:
         raise WrongUse(f'{defense} would be an image or an archive of one; for those: pip install "docker>=7"')
-    from defense_kit import container
-
     try:
         client = container.connect()
     except RunnerFault as fault:

@@ -316,18 +316,8 @@ def _smoke_result(report: ExaminationReport, device: str) -> dict[str, Any]:
     first = report.faults[0] if report.faults else None
     if first is not None and Fault(first.code) in PLATFORM_FAULTS:
         raise RunnerFault(Fault(first.code), first.text)
-    return {
-        "totals": _totals_of(report, device),
-        "log": report.to_text(),
-        "device": device[:120],
-        "fault": first.code if first else "",
-        "fault_text": first.text if first else "",
-    }
-
-
-def _totals_of(report: ExaminationReport, device: str) -> dict[str, Any]:
     seconds = sum(sum(one.batch_seconds) for one in report.rounds)
-    return {
+    result = {
         "accepted": report.accepted,
         "pictures": report.pictures,
         "rounds": len(report.rounds),
@@ -335,4 +325,11 @@ def _totals_of(report: ExaminationReport, device: str) -> dict[str, Any]:
         "changed": report.changed,
         "pictures_per_minute": totals.per_minute(report.pictures * len(report.rounds), round(seconds * 1000)),
         "device": device,
+    }
+    return {
+        "totals": result,
+        "log": report.to_text(),
+        "device": device[:120],
+        "fault": first.code if first else "",
+        "fault_text": first.text if first else "",
     }
