@@ -41,7 +41,7 @@ class Results:
     includes the mode of a run."""
 
     def __init__(self, connection: sqlite3.Connection, defense: str, version: str) -> None:
-        self._connection, self._defense, self._version = connection, defense, version
+        self._connection, self._run = connection, (defense, version)
 
     def add(self, attack: str, picture: bytes, result: AttackResult) -> None:
         """Keep a result in place of a state; it is on the disk when this returns."""
@@ -49,55 +49,49 @@ class Results:
         with self._connection:
             self._connection.execute(
                 "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (self._defense, self._version, *values, json.dumps(result.chosen)),
+                (*self._run, *values, json.dumps(result.chosen)),
             )
             self._connection.execute(
-                f"DELETE FROM states WHERE {_WHICH} AND picture = ?", (*self._which(attack), picture)
+                f"DELETE FROM states WHERE {_WHICH} AND picture = ?", (*self._run, attack, picture)
             )
 
     def keep_states(self, attack: str, states: Mapping[bytes, tuple[bytes, int]]) -> None:
         """Keep how far an attack is on these pictures: for each its state, and the bad rows until then."""
-        rows = [(*self._which(attack), picture, *kept) for picture, kept in states.items()]
+        rows = [(*self._run, attack, picture, *kept) for picture, kept in states.items()]
         with self._connection:
             self._connection.executemany("INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def state(self, attack: str, picture: bytes) -> tuple[bytes, int] | None:
         """Return the state that was kept last, and the bad rows until then; None where there is none."""
         found: tuple[bytes, int] | None = self._connection.execute(
-            f"SELECT state, bad_rows FROM states WHERE {_WHICH} AND picture = ?", (*self._which(attack), picture)
+            f"SELECT state, bad_rows FROM states WHERE {_WHICH} AND picture = ?", (*self._run, attack, picture)
         ).fetchone()
         return found
 
     def add_flag(self, flag: str) -> None:
         """Keep what was found about the defense: later runs need not find it again."""
         with self._connection:
-            self._connection.execute(
-                "INSERT OR IGNORE INTO flags VALUES (?, ?, ?)", (self._defense, self._version, flag)
-            )
+            self._connection.execute("INSERT OR IGNORE INTO flags VALUES (?, ?, ?)", (*self._run, flag))
 
     def flags(self) -> set[str]:
         """Return what was found about the defense in this run and in earlier ones."""
-        which = (self._defense, self._version)
-        found = self._connection.execute("SELECT flag FROM flags WHERE defense = ? AND version = ?", which)
+        found = self._connection.execute("SELECT flag FROM flags WHERE defense = ? AND version = ?", self._run)
         return {flag for (flag,) in found}
 
     def pictures(self, attack: str) -> set[bytes]:
         """Return the pictures that an attack is done with."""
-        found = self._connection.execute(f"SELECT picture FROM results WHERE {_WHICH}", self._which(attack))
+        found = self._connection.execute(f"SELECT picture FROM results WHERE {_WHICH}", (*self._run, attack))
         return {picture for (picture,) in found}
 
     def of(self, attack: str) -> Iterator[tuple[bytes, AttackResult]]:
         """Yield the results of an attack with their pictures."""
         rows = self._connection.execute(
             f"SELECT picture, scores, pixels, queries, chosen, bad_rows FROM results WHERE {_WHICH}",
-            self._which(attack),
+            (*self._run, attack),
         )
         for picture, scores, pixels, queries, chosen, bad_rows in rows:
             found = np.frombuffer(scores, np.float32)
             yield picture, AttackResult(_unpacked(pixels), found, queries, json.loads(chosen), bad_rows)
-
-    def _which(self, attack: str) -> tuple[str, str, str]:
-        return self._defense, self._version, attack
 
 
 @contextmanager

@@ -47,11 +47,11 @@ class Streams:
         named = b"\0".join([*_NAMESPACE, attack.encode(), picture])
         self.key = hashlib.sha256(named).digest()[:16]
 
-    def bits(self, purpose: int, *, step: int = 0, index: int = 0) -> Philox:
-        """Return the source of raw words."""
+    def draws(self, purpose: int, *, step: int = 0, index: int = 0) -> Generator:
+        """Return the source of uniform, normal and other numbers."""
         bits = Philox(key=0)
         bits.state = self._state(purpose, step, index)
-        return bits
+        return Generator(bits)
 
     def _state(self, purpose: int, step: int, index: int) -> Any:
         """Return the state of a new source: nothing was drawn."""
@@ -59,10 +59,6 @@ class Streams:
         counter = np.array([0, index, step, purpose], np.uint64)
         nothing = {"buffer": np.zeros(4, np.uint64), "buffer_pos": 4, "has_uint32": 0, "uinteger": 0}
         return {"bit_generator": "Philox", "state": {"counter": counter, "key": key}, **nothing}
-
-    def draws(self, purpose: int, *, step: int = 0, index: int = 0) -> Generator:
-        """Return the source of uniform, normal and other numbers."""
-        return Generator(self.bits(purpose, step=step, index=index))
 
     def signs(self, purpose: int, values: int, *, step: int, index: int) -> NDArray[np.int8]:
         """Return +1 or -1 for each of so many values."""

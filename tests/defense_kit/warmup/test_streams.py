@@ -20,7 +20,7 @@ def test_the_key_names_attack_and_picture() -> None:
 
 
 def test_golden_words_signs_and_normals() -> None:
-    words = ZEROS.bits(Purpose.SPSA_SIGNS, step=1).random_raw(4)
+    words = ZEROS.draws(Purpose.SPSA_SIGNS, step=1).bit_generator.random_raw(4)
     assert [f"{int(word):016x}" for word in words] == [
         "29a3634f30bb4410",
         "22a74eb50e429e6c",
