@@ -59,17 +59,14 @@ class PeerSocket(AbstractContextManager["PeerSocket"]):
         self.path = self._folder / SOCKET_NAME
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            self._listen()
+            if len(bytes(self.path)) > LONGEST_PATH:
+                raise RunnerFault(Fault.PLATFORM, f"the path of the socket is longer than {LONGEST_PATH} bytes")
+            self._listener.bind(str(self.path))
+            self.path.chmod(0o666)  # a container's user is nobody here; the folder keeps all others away
+            self._listener.listen(1)
         except BaseException:
             self.close()
             raise
-
-    def _listen(self) -> None:
-        if len(bytes(self.path)) > LONGEST_PATH:
-            raise RunnerFault(Fault.PLATFORM, f"the path of the socket is longer than {LONGEST_PATH} bytes")
-        self._listener.bind(str(self.path))
-        self.path.chmod(0o666)  # a container's user is nobody here; the folder keeps all others away
-        self._listener.listen(1)
 
     def accept(self, deadline: float, over: Over, uid: int | None = None) -> socket.socket:
         """Return the first connection of `uid` (None: of anybody) and take no other; RunnerFault when none comes.

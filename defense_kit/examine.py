@@ -159,7 +159,10 @@ class ExaminationReport:
         speed = "fast enough" if self.fast_enough else "too slow"
         return [
             f"Answers: {counts['bird']} bird, {counts['bicycle']} bicycle, {counts['abstain']} abstain ({share:.1f} %)",
-            *(_seconds_line(number, one) for number, one in enumerate(self.rounds, 1)),
+            *(
+                f"Seconds for each batch, round {number}: " + " ".join(f"{second:.3f}" for second in one.batch_seconds)
+                for number, one in enumerate(self.rounds, 1)
+            ),
             f"Pictures per second: {self.pictures_per_second:.3f}; required {required}: {speed}",
             *([self._repeated()] if len(self.rounds) == ROUNDS else []),
         ]
@@ -178,10 +181,6 @@ class ExaminationReport:
         return "Result: not accepted. " + (
             f"Fault: {', '.join(fault.code for fault in self.faults)}." if self.faults else "It is too slow."
         )
-
-
-def _seconds_line(number: int, one: ExaminedRound) -> str:
-    return f"Seconds for each batch, round {number}: " + " ".join(f"{seconds:.3f}" for seconds in one.batch_seconds)
 
 
 def _fault_lines(fault: FaultFound, log: str) -> list[str]:
