@@ -8,7 +8,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -168,15 +168,11 @@ def check(
 @contextmanager
 def launching(defense: str, limits: DefenseLimits) -> Iterator[Launch]:
     """Give how to start what a person named, for as long as it is needed; WrongUse when nothing can be started."""
-    program = _program(defense)
-    if program:
+    if program := _program(defense):
         yield partial(start_process, [sys.executable, program.name], program.parent, limits=limits)
-        return
-    sealed = _sealed(defense, limits)
-    try:
-        yield sealed
-    finally:
-        sealed.close()
+    else:
+        with closing(_sealed(defense, limits)) as sealed:
+            yield sealed
 
 
 def _program(defense: str) -> Path | None:
@@ -249,6 +245,8 @@ def _sealed(defense: str, limits: DefenseLimits) -> SealedDefense:
     """Return an image or an archive ready to start; WrongUse without an engine, or when it has no such image."""
     if find_spec("docker") is None:
         raise WrongUse(f'{defense} would be an image or an archive of one; for those: pip install "docker>=7"')
+    from docker.errors import DockerException
+
     try:
         client = container.connect()
     except RunnerFault as fault:
@@ -256,20 +254,10 @@ def _sealed(defense: str, limits: DefenseLimits) -> SealedDefense:
     if Path(defense).is_file():
         return SealedDefense(client, limits, "", Path(defense))
     try:
-        return SealedDefense(client, limits, _image_id(client, defense), None)
-    except WrongUse:
-        client.close()
-        raise
-
-
-def _image_id(client: "DockerClient", name: str) -> str:
-    """Return the digest of an image that the engine has."""
-    from docker.errors import DockerException
-
-    try:
-        return str(client.images.get(name).id)
+        return SealedDefense(client, limits, str(client.images.get(defense).id), None)
     except DockerException:
-        raise WrongUse(f"there is no folder or file {name}, and the engine has no image of that name") from None
+        client.close()
+        raise WrongUse(f"there is no folder or file {defense}, and the engine has no image of that name") from None
 
 
 def load_pictures(path: Path) -> Pixels:

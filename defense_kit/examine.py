@@ -5,6 +5,7 @@ The rounds differ as official runs do (R29): another seed, a fresh process, and 
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
@@ -235,12 +236,9 @@ def smoke_test_defense(
 def _run_round(
     open_: Open, report: ExaminationReport, pictures: Pixels, order: Order, batch_size: int, seed: int
 ) -> None:
-    opened = open_(seed)
-    try:
+    with closing(open_(seed)) as opened:
         report.name = opened.name
         report.rounds.append(_round(opened, pictures, order, batch_size))
-    finally:
-        opened.close()
     report.log = opened.log()  # after closing: before, its last lines may not have arrived
 
 

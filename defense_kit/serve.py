@@ -69,8 +69,7 @@ def serve(
         "pixels": takes,
         "shared_memory": shared_memory.AVAILABLE,
     }
-    connection = _connect()
-    try:
+    with _connect() as connection:
         _send(connection, frames.HELLO, 0, 0, json.dumps(hello).encode())
         said = _read_ready(connection)
         if said is not None:
@@ -78,8 +77,6 @@ def serve(
             warmup = classify is not None and ready.pixels != frames.CONTEST_PIXELS
             answering = partial(_classified, classify) if warmup else predict
             _answer_all(connection, ready, memory, answering, on_ready)
-    finally:
-        connection.close()
 
 
 def _connect() -> socket.socket:

@@ -1,5 +1,6 @@
 """Repeats a prediction from its row: same defense, same plan, same batch (R29)."""
 
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 
@@ -35,13 +36,10 @@ def replay(prediction: Prediction, *, find_runner: FindRunner, device: str) -> R
     batch = next(islice(plan.picture_batches(items, batch_size=prediction.batch_size), prediction.batch, None))
     size = prediction.item.image.width
     images = load_arrays([item.pixels_sha256 for item in batch.rows], size)
-    warm = WarmSession(find_runner, device)
-    try:
+    with closing(WarmSession(find_runner, device)) as warm:
         session = warm.session(run, size)
         session.send(images)
         answers = check_answers(session.receive(), len(batch.rows))
         recorded = (prediction.answer, prediction.score_bicycle, prediction.score_bird)
         bicycle, bird = answers.scores[prediction.row].tolist()
         return Replay(recorded, (int(answers.labels[prediction.row]), bicycle, bird), session.device)
-    finally:
-        warm.close()

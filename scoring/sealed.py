@@ -8,6 +8,7 @@ import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -130,11 +131,8 @@ class ContainerRunner:
         if container.present(self._client, defense.image):
             return
         self._make_room(defense.image)
-        patient = container.connect(self._address, seconds=container.LOADING_SECONDS)
-        try:
+        with closing(container.connect(self._address, seconds=container.LOADING_SECONDS)) as patient:
             self._fetch(patient, defense)
-        finally:
-            patient.close()
 
     def _fetch(self, client: "DockerClient", defense: Defense) -> None:
         if not defense.archive:

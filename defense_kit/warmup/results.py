@@ -4,7 +4,7 @@ import io
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -101,8 +101,7 @@ def open_results(path: Path, defense: str, *, resume: bool, mode: str = DEFAULT)
     UnusableResults while another one has it, where it has results of this defense although `resume` is false (they may
     have taken days), and where those were made with other libraries.
     """
-    connection = sqlite3.connect(path, timeout=0)
-    try:
+    with closing(sqlite3.connect(path, timeout=0)) as connection:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         try:
             with connection:
@@ -127,8 +126,6 @@ def open_results(path: Path, defense: str, *, resume: bool, mode: str = DEFAULT)
                 _refuse_other_libraries(connection, path, which)
             connection.execute("INSERT OR REPLACE INTO made_with VALUES (?, ?, ?)", (*which, libraries()))
         yield Results(connection, *which)
-    finally:
-        connection.close()
 
 
 def _refuse_other_libraries(connection: sqlite3.Connection, path: Path, which: tuple[str, str]) -> None:

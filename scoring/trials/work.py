@@ -6,6 +6,7 @@ pictures of its batch and all after it (R30); a fault of the platform is tried a
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
@@ -238,19 +239,15 @@ class TrialWork:
         return list(plan.picture_batches(ordered, batch_size=self._trial.batch_size))
 
     def _ask(self, size: int, batches: Sequence[Batch], found: TrialAnswers, heartbeat: Heartbeat) -> None:
-        session: DefenseRunner | None = None
         try:
-            session = self._open(size, self._trial.seed)
-            found.device = session.device
-            for batch, answers, nanoseconds in converse(session, batches, self._load, heartbeat.check):
-                found.add(batch, answers, nanoseconds)
+            with closing(self._open(size, self._trial.seed)) as session:
+                found.device = session.device
+                for batch, answers, nanoseconds in converse(session, batches, self._load, heartbeat.check):
+                    found.add(batch, answers, nanoseconds)
         except RunnerFault as fault:
             if fault.fault in PLATFORM_FAULTS:
                 raise
             found.fault = fault.fault
-        finally:
-            if session is not None:
-                session.close()
 
     def _load(self, batch: Batch, out: Pixels) -> None:
         try:

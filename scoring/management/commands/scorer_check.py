@@ -1,5 +1,6 @@
 """Checks whether this machine can score: device, container engine, open weaknesses."""
 
+from contextlib import closing
 from typing import Any
 
 from django.conf import settings
@@ -28,10 +29,7 @@ class Command(ContestCommand):
         self.stdout.write("Ready.")
 
     def _engine(self) -> None:
-        client = container.connect()  # refuses an engine that cannot seal
-        try:
+        with closing(container.connect()) as client:  # refuses an engine that cannot seal
             self.stdout.write(f"Container engine: {client.version()['Version']}, runtime {settings.CONTAINER_RUNTIME}")
             for weakness in container.weaknesses(client):
                 self.stdout.write(self.style.WARNING(f"Open: {weakness}"))
-        finally:
-            client.close()
