@@ -41,10 +41,10 @@ def known_pictures_load(*, policy: Policy, now: datetime, folder: Path = PICTURE
     Run again it adds nothing and brings the answers and reasons to what they are now. They are never labeled.
     InvalidInput names the picture that is wrong, and nothing is taken in.
     """
-    return sum(_load(row, folder, policy, now) for row in rows(folder))
+    return sum(_load(row, folder, policy, now) for row in listed_pictures(folder))
 
 
-def rows(folder: Path = PICTURES) -> list[Mapping[str, Any]]:
+def listed_pictures(folder: Path = PICTURES) -> list[Mapping[str, Any]]:
     """Return what the folder says of each picture; InvalidInput when it cannot be read."""
     try:
         found = json.loads((folder / "known.json").read_text(encoding="utf-8"))

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils.translation import get_language
 
-from labeling.learning.content import rows
+from labeling.learning.content import listed_pictures
 from labeling.learning.wording import answer_words, truth_words
 
 FOLDER = "img/instructions"
@@ -57,4 +57,4 @@ def _right(row: Mapping[str, Any], question: str) -> str:
 
 @cache
 def _rows() -> Mapping[str, Mapping[str, Any]]:
-    return {row["file"]: row for row in rows()}
+    return {row["file"]: row for row in listed_pictures()}

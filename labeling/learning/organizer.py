@@ -27,7 +27,7 @@ class QuestionTally:
         return round(100 * self.right / self.asked) if self.asked else None
 
 
-def picture_rows(use: KnownUse, now: datetime) -> list[dict[str, Any]]:
+def known_picture_rows(use: KnownUse, now: datetime) -> list[dict[str, Any]]:
     """Return the known pictures of one use in their order, the retired ones last, with what became of the answers."""
     answered = Count("items", filter=Q(items__answered_at__isnull=False))
     rows = KnownPicture.objects.filter(use=use).select_related("image")

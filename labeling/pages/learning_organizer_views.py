@@ -33,13 +33,13 @@ def learning(request: HttpRequest, by: User) -> HttpResponse:
         asked_again = organizer.asked_again_by(version.requalify)
         context = {"form": form, "version": version, "asked_again": asked_again, "now": now}
         return render(request, "learning/organizer_confirm.html", context)
-    pool = organizer.picture_rows(KnownUse.QUALIFICATION, now)
+    pool = organizer.known_picture_rows(KnownUse.QUALIFICATION, now)
     context = {
         "now": now,
         "policy": policy,
         "zone": policy.time_zone,
         "health": selectors.pool_health(policy),
-        "lessons": organizer.picture_rows(KnownUse.TUTORIAL, now),
+        "lessons": organizer.known_picture_rows(KnownUse.TUTORIAL, now),
         "pool": pool,
         "topics": organizer.topic_tallies(pool),
         "learners": organizer.learners(policy, now),

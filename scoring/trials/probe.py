@@ -13,7 +13,7 @@ def altered(picture: Pixels, variant: Variant, pixels_sha256: str) -> Pixels:
     """Return a variant of a picture uint8 [S, S, 3]; the same picture always gives the same one."""
     if variant is Variant.NOISE:
         return noised(picture, pixels_sha256)
-    return shifted(picture) if variant is Variant.SHIFT else picture
+    return shift_right(picture) if variant is Variant.SHIFT else picture
 
 
 def noised(picture: Pixels, pixels_sha256: str) -> Pixels:
@@ -24,6 +24,6 @@ def noised(picture: Pixels, pixels_sha256: str) -> Pixels:
     return np.where((values < 0) | (values > 255), values - 2 * steps, values).astype(np.uint8)
 
 
-def shifted(picture: Pixels) -> Pixels:
+def shift_right(picture: Pixels) -> Pixels:
     """Return the picture one pixel to the right, its first column repeated."""
     return np.concatenate([picture[:, :1], picture[:, :-1]], axis=1)

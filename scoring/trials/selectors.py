@@ -66,7 +66,7 @@ def earlier_questions(*, now: datetime) -> list[TrialPicture]:
     return _ruled(_valid_rulings().filter(image__in=published_attack_pictures(now=now).values("pk")))
 
 
-def fingerprint(questions: Iterable[TrialPicture]) -> str:
+def pictures_fingerprint(questions: Iterable[TrialPicture]) -> str:
     """Return what tells these pictures with these classes from any others, in whichever order they come."""
     told = sorted(f"{question.picture} {question.label}" for question in questions)
     return hashlib.sha256("\n".join(told).encode()).hexdigest()
@@ -203,7 +203,7 @@ class TrialSources:
     @cached_property
     def attacks(self) -> str:
         """The fingerprint of the valid attacks."""
-        return fingerprint(earlier_questions(now=self._now))
+        return pictures_fingerprint(earlier_questions(now=self._now))
 
 
 def is_outdated(trial: Trial, present: TrialSources) -> bool:

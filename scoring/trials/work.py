@@ -86,7 +86,7 @@ def smoke_test_pictures(size: int, seed: int) -> Pixels:
 
 
 def _tutorial_pictures(size: int) -> Pixels:
-    files = [row["file"] for row in content.rows() if row["use"] == KnownUse.TUTORIAL]
+    files = [row["file"] for row in content.listed_pictures() if row["use"] == KnownUse.TUTORIAL]
     pictures = [read_dataset((content.PICTURES / file).read_bytes(), size=size).pixels for file in files]
     return np.frombuffer(b"".join(pictures), np.uint8).reshape(len(files), size, size, 3)
 
@@ -117,7 +117,7 @@ class ExaminableSession:
         self._session.close()
 
 
-def order_of(trial: Trial) -> TrialOrder:
+def trial_order(trial: Trial) -> TrialOrder:
     """Return the order in which a trial of this installation asks."""
     return TrialOrder(settings.SECRET_KEY, trial.kind, trial.defense_id, trial.number)
 
@@ -128,7 +128,7 @@ class TrialWork:
     def __init__(self, trial: Trial, scorer: LiveScorer, find_runner: FindRunner, device: str) -> None:
         self._trial, self._scorer, self._clock = trial, scorer, scorer.clock
         self._find_runner, self._device = find_runner, device
-        self._kind, self._order = TrialKind(trial.kind), order_of(trial)
+        self._kind, self._order = TrialKind(trial.kind), trial_order(trial)
         self._policy = policy_in_force(scorer.clock()).policy
         self._beat: Heartbeat | None = None
         self._ran_on = ""
@@ -276,7 +276,7 @@ class TrialWork:
     def _result(self, questions: Sequence[TrialPicture], found: TrialAnswers) -> dict[str, Any]:
         result = _probe_totals(questions, found) if self._kind is TrialKind.PROBE else _totals(questions, found)
         if self._kind is TrialKind.EARLIER:
-            result[selectors.ASKED] = {"sha256": selectors.fingerprint(questions)}
+            result[selectors.ASKED] = {"sha256": selectors.pictures_fingerprint(questions)}
         return {
             "totals": {**result, **found.speed()},
             "answers": found.packed(),

@@ -341,7 +341,7 @@ def test_noise_moves_every_value_by_one_and_is_the_picture_s_own(picture: NDArra
 
 
 def test_a_shift_moves_by_one_pixel_and_repeats_the_edge(picture: NDArray[np.uint8]) -> None:
-    shifted = probe.shifted(picture)
+    shifted = probe.shift_right(picture)
     assert np.array_equal(shifted[:, 1:], picture[:, :-1]) and np.array_equal(shifted[:, 0], picture[:, 0])
     assert (shifted.dtype, shifted.shape) == (np.uint8, picture.shape)
 

@@ -230,7 +230,7 @@ def test_a_tie_is_broken_towards_the_known_outline(nell: Tasker, now: datetime) 
     assert asked == {0: "rightmost", 1: "leftmost"}
 
 
-ROWS = [dict(row) for row in content.rows()]
+ROWS = [dict(row) for row in content.listed_pictures()]
 
 
 POOL = [row for row in ROWS if row["use"] == KnownUse.QUALIFICATION]

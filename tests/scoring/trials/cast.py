@@ -94,7 +94,7 @@ def passed(defense: Defense, kind: TrialKind, **values: Any) -> Trial:
     in_force = selectors.private_set_in_force() or private(2, seed=990)
     good = GOOD[kind]
     if kind is TrialKind.EARLIER:
-        asked = selectors.fingerprint(selectors.earlier_questions(now=factories.NOW))
+        asked = selectors.pictures_fingerprint(selectors.earlier_questions(now=factories.NOW))
         good = good | {selectors.ASKED: {"sha256": asked}}
     defaults = {
         "state": RunState.FINISHED,

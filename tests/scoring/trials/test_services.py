@@ -49,7 +49,7 @@ def test_trials_follow_each_other_and_end(now: datetime) -> None:
         assert (plan(now), plan(now)) == (1, 0), "one at a time"
         trial = Trial.objects.get(defense=newcomer, kind=kind)
         assert (trial.state, trial.number, trial.asked_by, trial.batch_size) == (RunState.QUEUED, 1, None, 4)
-        asked = {selectors.ASKED: {"sha256": selectors.fingerprint([])}} if kind is EARLIER else {}
+        asked = {selectors.ASKED: {"sha256": selectors.pictures_fingerprint([])}} if kind is EARLIER else {}
         finish(trial, now, cast.GOOD[kind] | asked)
     assert plan(now) == 0
     in_force = selectors.private_set_in_force()
@@ -72,7 +72,7 @@ def test_attacks_and_a_private_set_that_came_later_are_asked_about(now: datetime
         assert plan(now) == 1
         again = Trial.objects.get(state=RunState.QUEUED)
         assert (again.kind, again.number, again.private_set) == (kind, 2, private_set)
-        asked = {"sha256": selectors.fingerprint(selectors.earlier_questions(now=factories.NOW))}
+        asked = {"sha256": selectors.pictures_fingerprint(selectors.earlier_questions(now=factories.NOW))}
         finish(again, now, cast.GOOD[kind] | {selectors.ASKED: asked})
     assert plan(now) == 0
 

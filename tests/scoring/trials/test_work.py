@@ -25,7 +25,7 @@ from scoring.trials import answers as kept
 from scoring.trials import selectors, services
 from scoring.trials.order import TrialOrder
 from scoring.trials.private_set import private_key
-from scoring.trials.work import order_of
+from scoring.trials.work import trial_order
 from tests import factories
 from tests.scoring import cast as scoring_cast
 from tests.scoring.trials import cast
@@ -299,7 +299,7 @@ def test_without_attacks_there_is_nothing_to_fail(now: datetime) -> None:
 def test_a_defense_that_learned_by_heart_is_found_out(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
     cast.published(monkeypatch, scoring_cast.valid_pictures(12))
     trial = cast.ask(cast.container(), PROBE, now)
-    known = cast.truth_of(selectors.probe_questions(75, order_of(trial)), picture_key)
+    known = cast.truth_of(selectors.probe_questions(75, trial_order(trial)), picture_key)
     found = worked(trial, now, cast.Opening(cast.knowing(known)))
     right = [found.totals[name]["right"] for name in ("plain", "noise", "shift")]
     noise, shift = (found.totals["differences"][name] for name in ("noise", "shift"))
@@ -321,7 +321,7 @@ def test_variants_of_a_picture_have_the_same_companions(
     seen: list[Any] = []
     opening = cast.Opening(lambda images: (seen.append(images.copy()), cast.answers([-1] * 4))[1])
     cast.work(now, opening)
-    by_variant = dict(zip(order_of(trial).of(Variant, name_of), (seen[:2], seen[2:4], seen[4:]), strict=True))
+    by_variant = dict(zip(trial_order(trial).of(Variant, name_of), (seen[:2], seen[2:4], seen[4:]), strict=True))
     for plain, noise, shift in zip(*(by_variant[variant] for variant in Variant), strict=True):
         assert np.array_equal(shift[:, :, 1:], plain[:, :, :-1])
         assert int(np.abs(noise.astype(int) - plain.astype(int)).max()) == 1
