@@ -119,8 +119,7 @@ _SENT_BEFORE = {"code": "sent_before", "detail": "Your team has sent exactly thi
 def _refuse_several(request: Request) -> None:
     """Raise InvalidInput (`several_pictures`): of parts with one name the library keeps the last, without a word."""
     if len(request.FILES.getlist("image")) > 1:
-        words = "Send one picture per call: each has its own receipt."
-        raise InvalidInput(words, "several_pictures", field="image")
+        raise InvalidInput("Send one picture per call: each has its own receipt.", "several_pictures", field="image")
 
 
 @limit_body(MOST_UPLOAD_BYTES)

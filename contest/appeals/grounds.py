@@ -52,10 +52,10 @@ class AlreadyAppealed(Conflict):
     """The team has appealed this picture before (R18); `appeal` is that one."""
 
     def __init__(self, appeal: Appeal) -> None:
-        words = (
-            f"Your team has appealed this picture: receipt {appeal.public_id}. Each team has one appeal per picture."
+        super().__init__(
+            f"Your team has appealed this picture: receipt {appeal.public_id}. Each team has one appeal per picture.",
+            "appealed",
         )
-        super().__init__(words, "appealed")
         self.appeal = appeal
 
 

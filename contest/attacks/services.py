@@ -120,8 +120,7 @@ def attack_withdraw(*, attack: Attack, by: User, now: datetime) -> Attack:
     # A panel that was dealt already says that the week is over by the clock of another machine.
     dealt = image.dealt_at is not None and image.received_at == held.received_at
     if now >= week_called(held.week).end or dealt:
-        words = "The week of this picture is over: it is public, and can no longer be withdrawn."
-        raise Conflict(words, "week_over")
+        raise Conflict("The week of this picture is over: it is public, and can no longer be withdrawn.", "week_over")
     held.withdrawn_at, held.withdrawn_by = now, by
     held.save(update_fields=["withdrawn_at", "withdrawn_by"])
     _assign_credit(image)
@@ -131,11 +130,11 @@ def attack_withdraw(*, attack: Attack, by: User, now: datetime) -> Attack:
 def check_entitled(team: Team, *, now: datetime) -> None:
     """Raise NotAllowed (`not_entitled`) for a team that may not attack (R25)."""
     if not is_entitled(team, now):
-        words = (
+        raise NotAllowed(
             "Your team may not attack yet. It needs a published arXiv paper of a member, checked by an organizer, or "
-            "a grant of the review board: the page of your team says how to ask."
+            "a grant of the review board: the page of your team says how to ask.",
+            "not_entitled",
         )
-        raise NotAllowed(words, "not_entitled")
 
 
 def targets_of(public_ids: Collection[str], *, now: datetime) -> list[Defense]:

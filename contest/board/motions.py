@@ -181,8 +181,7 @@ def award_move(stake: Stake, *, statement: str, reason: str, by: User, now: date
 
 def withhold_move(of: Account, cents: int, *, reason: str, by: User, now: datetime, team: Team | None = None) -> Case:
     """Move to withhold money of a team, or of the share of `team` of a stake (R38)."""
-    subject = subject_of(of, team)
-    return motion_open(DecisionKind.WITHHOLD, subject=subject, reason=reason, by=by, now=now, cents=cents)
+    return motion_open(DecisionKind.WITHHOLD, subject=subject_of(of, team), reason=reason, by=by, now=now, cents=cents)
 
 
 def return_move(

@@ -66,6 +66,5 @@ def record_decision(
         case=by.motion,
     )
     about: AuditSubject = {"decision": [decision.pk], "case": [by.motion.public_id]}
-    told = {"kind": str(kind)}
-    audit("board.decide", by=by.member, subject=about, why=said, now=now, public=told, published=True)
+    audit("board.decide", by=by.member, subject=about, why=said, now=now, public={"kind": str(kind)}, published=True)
     return decision

@@ -100,11 +100,11 @@ def refuse_other_team(opened_for: str, team: Team) -> None:
     if not opened_for or (known is not None and final_team(known) == final_team(team)):
         return
     other = f"team {known.name}" if known is not None else "another team"
-    words = (
+    raise Conflict(
         f"This page was opened for {other}, and you are signed in as a member of team {team.name} now. Nothing was "
-        f"sent. Sign in for {other} again, or reload this page to send for team {team.name}."
+        f"sent. Sign in for {other} again, or reload this page to send for team {team.name}.",
+        "other_team",
     )
-    raise Conflict(words, "other_team")
 
 
 def board_member_of(user: User | AnonymousUser) -> User:

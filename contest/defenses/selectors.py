@@ -326,8 +326,7 @@ def forfeited_stakes() -> dict[int, datetime]:
     """Return stake -> when the board first took anything of its award for good: it has not won any more (R38)."""
     decisions = BoardDecision.objects.filter(kind=DecisionKind.FORFEIT).order_by("-pk")
     taken = {award: at for subject, at in decisions.values_list("subject", "decided_at") for award in subject["award"]}
-    rows = Award.objects.filter(pk__in=taken).values_list("stake", "pk")
-    return {stake: taken[award] for stake, award in rows}
+    return {stake: taken[award] for stake, award in Award.objects.filter(pk__in=taken).values_list("stake", "pk")}
 
 
 def _won(defenses: set[int], breaks: QuerySet[Break]) -> set[int]:

@@ -106,8 +106,7 @@ def _answers_in_words(members: Sequence[AnswerRow]) -> dict[str, list[object]]:
 
 
 def _overlap(members: Sequence[AnswerRow], together: PanelComparison) -> float | None:
-    found = [together.overlaps[row.pk] for row in members if row.pk in together.overlaps]
-    return min(found, default=None)
+    return min([together.overlaps[row.pk] for row in members if row.pk in together.overlaps], default=None)
 
 
 def _most_first(each: DisagreedPicture) -> tuple[int, float, str]:

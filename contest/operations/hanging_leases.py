@@ -34,8 +34,7 @@ class HangingLease:
 
 def hanging_leases(*, now: datetime) -> tuple[HangingLease, ...]:
     """Return the leases that hang, the oldest first, MOST_LISTED of each kind."""
-    found = [*_not_swept(now), *_renewed_for_hours(now), *_silent(now)]
-    return tuple(sorted(found, key=lambda each: each.since))
+    return tuple(sorted([*_not_swept(now), *_renewed_for_hours(now), *_silent(now)], key=lambda each: each.since))
 
 
 def _not_swept(now: datetime) -> Iterator[HangingLease]:

@@ -53,13 +53,13 @@ def due_later(now: datetime) -> PipelineStage:
 
 def open_panels() -> dict[int, PipelineStage]:
     """Return the open panels by missing answers, most first; `oldest` is since when one misses that many."""
-    rows = (
-        Panel.objects.filter(state=PanelState.OPEN)
+    return {
+        row["missing"]: PipelineStage(row["count"], row["oldest"])
+        for row in Panel.objects.filter(state=PanelState.OPEN)
         .values("missing")
         .annotate(count=Count("pk"), oldest=Min("waiting_since"))
         .order_by("-missing")
-    )
-    return {row["missing"]: PipelineStage(row["count"], row["oldest"]) for row in rows}
+    }
 
 
 def held_panels() -> PipelineStage:

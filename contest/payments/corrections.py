@@ -273,8 +273,7 @@ def _record(action: str, correction: Correction, by: User, now: datetime) -> Non
         "ledger_entry": [correction.corrects_id] if correction.corrects_id else [],
         "team": [correction.team.public_id] if correction.team else [],
     }
-    told = {"cents": correction.cents}
-    audit(action, by=by, subject=subject, why=correction.reason, now=now, private=told)
+    audit(action, by=by, subject=subject, why=correction.reason, now=now, private={"cents": correction.cents})
 
 
 def _open_under_lock(correction_id: int) -> Correction:

@@ -374,8 +374,7 @@ def _cause(row: Any) -> EntryCause:
         case Payment():
             return EntryCause(f"payment {row.pk} to team {row.team.name}", "")
     page = ("picture-record", row.image.public_id) if row.has_page else ("defense", row.defense.public_id)
-    words = f"break of {row.defense.name} by picture {row.image.public_id}"
-    return EntryCause(words, reverse(page[0], args=[page[1]]))
+    return EntryCause(f"break of {row.defense.name} by picture {row.image.public_id}", reverse(page[0], args=[page[1]]))
 
 
 def _entry_cause(number: int) -> EntryCause:

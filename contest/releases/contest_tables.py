@@ -101,14 +101,12 @@ def _known_by_week_end(week: Week, moment: str, column: str = "") -> Case:
 
 def _provenance_rows(week: Week) -> Rows:
     columns = ("public_id", "pk", "source", "source_id", "licence", "author", "original_sha256", "original_format")
-    rows = images_of_week(week).order_by(by_bytes("public_id"))
-    return rows.values_list(*columns, "label_from")
+    return images_of_week(week).order_by(by_bytes("public_id")).values_list(*columns, "label_from")
 
 
 def _panel_rows(week: Week) -> Rows:
     rows = Panel.objects.filter(image__in=images_of_week(week)).order_by(by_bytes("image__public_id"), "number")
-    columns = ("image__public_id", "number", "size", "state", "dealt_at", "full_at", "joined", "joined_at")
-    return rows.values_list(*columns)
+    return rows.values_list("image__public_id", "number", "size", "state", "dealt_at", "full_at", "joined", "joined_at")
 
 
 def _attack_rows(week: Week) -> Rows:
@@ -176,8 +174,7 @@ def _eligibility_rows(week: Week) -> Rows:
     """What the published defenses reached on the private set before the week was over: totals, no picture (R31)."""
     done = Trial.objects.filter(kind=TrialKind.PRIVATE, state=RunState.FINISHED, finished_at__lt=week.end)
     columns = ("pk", "defense__public_id", "number", "private_set__number", "finished_at", "totals")
-    rows = done.filter(defense__published_at__isnull=False).order_by("pk")
-    return rows.values_list(*columns)
+    return done.filter(defense__published_at__isnull=False).order_by("pk").values_list(*columns)
 
 
 # Stakes, decisions, money --------------------------------------------------------------------------------------------
@@ -217,8 +214,7 @@ def _stake_rows(week: Week) -> Rows:
 
 def _award_rows(week: Week) -> Rows:
     columns = ("pk", "stake", "stake__defense__public_id", "decision", "cents", "statement", "conditions", "awarded_at")
-    rows = Award.objects.filter(within(week, "awarded_at")).order_by("pk")
-    return rows.values_list(*columns)
+    return Award.objects.filter(within(week, "awarded_at")).order_by("pk").values_list(*columns)
 
 
 _PLACE = ("kind", "team__public_id", "stake")

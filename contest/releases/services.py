@@ -208,8 +208,7 @@ def _policy_rows(week: Week) -> list[PolicyVersion]:
     begun = [row for row in recorded if row.version not in never]
     oldest = max((row.version for row in begun if row.in_force_from <= min(first, week.end)), default=None)
     if oldest is None:
-        message = f"No policy was in force in week {week.name}, so there is nothing to release."
-        raise NotFound(message, "unknown_week")
+        raise NotFound(f"No policy was in force in week {week.name}, so there is nothing to release.", "unknown_week")
     return [row for row in begun if row.version >= oldest or row.version in used]
 
 

@@ -174,8 +174,7 @@ def _fault_rows(week: Week) -> QuerySet[RunItem, Row]:
     rows = places_in_force().filter(
         DEFENSE_FAULT, in_week_release(week, "image__"), defense__published_at__isnull=False
     )
-    ordered = rows.order_by(by_bytes("defense__public_id"), by_bytes("image__public_id"), "round")
-    return ordered.values_list(*columns)
+    return rows.order_by(by_bytes("defense__public_id"), by_bytes("image__public_id"), "round").values_list(*columns)
 
 
 def _break_rows(week: Week) -> Iterator[Row]:
@@ -234,5 +233,4 @@ def _defense_rows() -> QuerySet[Defense, Row]:
         "created_at", "archive", "weights", "source", "entry__team__public_id", "entry__received_at", "entry__due_at",
         "entry__licence", "entry__training_code", "entry__opened_at", "entry__withdrawn_at",
     )  # fmt: skip
-    rows = Defense.objects.filter(published_at__isnull=False).order_by(by_bytes("public_id"))
-    return rows.values_list(*columns)
+    return Defense.objects.filter(published_at__isnull=False).order_by(by_bytes("public_id")).values_list(*columns)

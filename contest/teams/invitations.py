@@ -116,11 +116,11 @@ def team_invitation_of(secret: str, *, now: datetime) -> TeamInvitation:
     """Return the open invitation of a link; NotFound (`link_over`) for every other link, whatever is wrong with it."""
     found = TeamInvitation.objects.select_related("team").filter(token_sha256=digest_of(secret)).first()
     if found is None or team_invitation_state(found, now=now) is not InvitationState.OPEN:
-        words = (
+        raise NotFound(
             f"This link does not open anything any more. It works once, for {VALID_FOR.days} days: ask the captain of "
-            "the team for a new one. If you have joined already, sign in."
+            "the team for a new one. If you have joined already, sign in.",
+            "link_over",
         )
-        raise NotFound(words, "link_over")
     return found
 
 

@@ -32,11 +32,11 @@ def address_of_link(token: str) -> str:
     except signing.BadSignature:
         address = ""
     if not address or User.objects.filter(email=address).exists():
-        words = (
+        raise NotFound(
             f"This link does not open anything any more. It makes one account, within {CONFIRM_WITHIN.days} days: ask "
-            "for a new one, or sign in if you have an account already."
+            "for a new one, or sign in if you have an account already.",
+            "link_over",
         )
-        raise NotFound(words, "link_over")
     return address
 
 

@@ -160,10 +160,9 @@ def answers_of_others(case: Case, reader: Team, *, now: datetime) -> list[TeamTe
     if decision_of(case) is None or case.image is None:
         return []
     own = {each.pk for each in teams_counted_together(reader)}
-    rows = case.statements.select_related("team__merged_into").order_by("sent_at", "pk")
     return [
         TeamText("The other side", _public_team(each.team, case.image, now), each.sent_at, each.words)
-        for each in rows
+        for each in case.statements.select_related("team__merged_into").order_by("sent_at", "pk")
         if each.team_id not in own
     ]
 

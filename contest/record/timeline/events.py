@@ -111,8 +111,7 @@ def image_imported(image: Image) -> Event:
     """Return that organizers imported the picture."""
     by = f", by {image.author}" if image.author else ""
     licence = f", licence {image.licence}" if image.licence else ""
-    words = f"The organizers imported it from {image.source}{by}{licence}."
-    return Event(image.received_at, "sent", "received", words)
+    return Event(image.received_at, "sent", "received", f"The organizers imported it from {image.source}{by}{licence}.")
 
 
 def week_ended(name: str, *, public: bool = True) -> Event:
