@@ -27,8 +27,7 @@ def zip_size(tail: bytes, *, most_listed: int, most_list_bytes: int) -> None:
     if tail[max(end - _END_64_BYTES, 0) : end].startswith(_END_64):
         longer = _numbers_64(tail, end - _END_64_BYTES - _RECORD_64_BYTES)
         # The library believes the longer ones; whoever reads the others must not read more.
-        is_seen = (_SEE_64, _SEE_64, _SEE_64, _SEE_64, _SEE_64_BYTES)
-        short = zip(numbers[0], is_seen, longer, strict=True)
+        short = zip(numbers[0], (_SEE_64, _SEE_64, _SEE_64, _SEE_64, _SEE_64_BYTES), longer, strict=True)
         numbers = [tuple(number if number != see else long for number, see, long in short), longer]
     for here, lists_from, listed_here, listed, list_bytes in numbers:
         if here or lists_from or listed_here != listed:

@@ -48,8 +48,7 @@ def schedule(sender: Celery, **_: Any) -> None:
     from contest.operations.pipeline import SWEEPS
 
     for each in SWEEPS:
-        expires = max(each.every, SHORTEST_EXPIRY)
-        sender.add_periodic_task(each.every, each.task.s(), name=each.name, expires=expires)
+        sender.add_periodic_task(each.every, each.task.s(), name=each.name, expires=max(each.every, SHORTEST_EXPIRY))
 
 
 app.on_after_finalize.connect(schedule)

@@ -61,8 +61,7 @@ def email(name: str, default: str) -> dict[str, Any]:
     `smtps://` is TLS from the start, `smtp+tls://` turns to it (STARTTLS), `smtp://` is for a server on this machine;
     `file:///folder` writes each letter into the folder, `console://` prints it.
     """
-    value = url(name, default, ("console", "file", *_MAIL_PORTS))
-    parts = urlsplit(value)
+    parts = urlsplit(url(name, default, ("console", "file", *_MAIL_PORTS)))
     if parts.scheme in {"console", "file"}:
         kind = {"console": "console", "file": "filebased"}[parts.scheme]
         return {

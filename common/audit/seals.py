@@ -34,8 +34,7 @@ def seal_entries() -> int:
 
 
 def _seal_after(end: ChainEnd) -> int:
-    waiting = AuditUnsealed.objects.select_related("entry").order_by("entry")[:AT_ONCE]
-    entries = [row.entry for row in waiting]
+    entries = [row.entry for row in AuditUnsealed.objects.select_related("entry").order_by("entry")[:AT_ONCE]]
     AuditSeal.objects.bulk_create(_seals(end, entries))
     AuditUnsealed.objects.filter(entry__in=[entry.pk for entry in entries]).delete()
     return len(entries)

@@ -117,8 +117,7 @@ class ListPages(Paginator):  # type: ignore[type-arg]  # generic for the type ch
 def page_of(request: HttpRequest, rows: Sequence[Any] | QuerySet[Any], size: int, *, name: str = "page") -> ListPage:
     """Return the page of `rows` that the address asks for by `name`; where there is none, the first or the last that is
     counted."""
-    pages = ListPages(rows, size)
-    return cast(ListPage, pages.get_page(request.GET.get(name, "")[:LONGEST_PAGE_NUMBER]))
+    return cast(ListPage, ListPages(rows, size).get_page(request.GET.get(name, "")[:LONGEST_PAGE_NUMBER]))
 
 
 def csv_file(name: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, status: int = 200) -> HttpResponse:

@@ -163,8 +163,7 @@ class LeaderboardCall(APIView):
         Verdicts and breaks are public with the release of their week. Nobody has to be signed in; taskers are refused
         (403 `not_for_taskers`). 404 `unknown_week` for a week that is not over.
         """
-        now = domain_now()
-        found = snapshots.leaderboard_tables(request.query_params.get("week", ""), now=now)
+        found = snapshots.leaderboard_tables(request.query_params.get("week", ""), now=domain_now())
         tables = found.tables
         answer = {
             "week": found.week,

@@ -61,8 +61,7 @@ class Client:
 
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Json:
         """Make any call of `/api/v1/` with JSON; `path` may be an address that an answer gave as `next`."""
-        data = None if body is None else json.dumps(body).encode()
-        return self._json(method, path, data, "application/json")
+        return self._json(method, path, None if body is None else json.dumps(body).encode(), "application/json")
 
     def listed(self, path: str, **filters: str | int | None) -> Iterator[Json]:
         """Yield the results of a list, page after page."""
@@ -84,8 +83,7 @@ class Client:
     def send_attack(self, picture: str | Path, *, defenses: Sequence[str] = ()) -> Json:
         """Send a picture for the team of the account, against these defenses or all; return the receipt."""
         file = Path(picture)
-        fields = [("defenses", each) for each in defenses]
-        data, kind = _multipart(fields, "image", file.name, file.read_bytes())
+        data, kind = _multipart([("defenses", each) for each in defenses], "image", file.name, file.read_bytes())
         return self._json("POST", "attacks/", data, kind)
 
     def attacks(self) -> Iterator[Json]:

@@ -129,8 +129,7 @@ def statement_send(*, case: Case, team: Team, words: str, by: User, now: datetim
 
 def refuse_statement(case: Case, team: Team) -> None:
     """Raise Conflict where a team has nothing more to say in a case: `appealed`, `stated`, or it is `decided`."""
-    together = teams_counted_together(team)
-    if Appeal.objects.filter(case=case, team__in=together).exists():
+    if Appeal.objects.filter(case=case, team__in=teams_counted_together(team)).exists():
         raise Conflict("Your team appealed in this case: its argument is on record, and there is one.", "appealed")
     if statement_of(case, team) is not None:
         raise Conflict("Your team has answered in this case already. Each team answers once.", "stated")
@@ -229,8 +228,7 @@ def cases_of_party(team: Team, *, now: datetime) -> QuerySet[Case]:
 
 def case_of_party(public_id: str, team: Team, *, now: datetime) -> Case:
     """Return a case that this team may read; NotFound for every other."""
-    rows = cases_of_party(team, now=now)
-    found = rows.filter(public_id=public_id).first() if public_id.isprintable() else None
+    found = cases_of_party(team, now=now).filter(public_id=public_id).first() if public_id.isprintable() else None
     return required(found, NotFound("There is no case with this ID that is about your team.", "not_found"))
 
 

@@ -168,8 +168,7 @@ def attack_rows(shown: list[Attack], now: datetime) -> list[dict[str, Any]]:
 def own_attack_rows(shown: list[Attack], now: datetime) -> list[dict[str, Any]]:
     """Return the rows of a team's own attacks, each with its ruling where the team knows it."""
     rows = attack_rows(shown, now)
-    ruled = {row["attack"].image_id for row in rows if row["standing"].state in _RULED}
-    rulings = newest_rulings(ruled)
+    rulings = newest_rulings({row["attack"].image_id for row in rows if row["standing"].state in _RULED})
     return [
         row | {"ruling": rulings.get(row["attack"].image_id) if row["standing"].state in _RULED else None}
         for row in rows

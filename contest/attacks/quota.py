@@ -59,8 +59,7 @@ def take_quota(whole: Team, *, policy: Policy, now: datetime) -> int:
 def lock_team_quota(team: Team) -> Team:
     """Lock and return what the team is part of now; asked again, because it may be merged while the lock is awaited."""
     while True:
-        whole = final_team(team)
-        held = Team.objects.select_for_update(no_key=True).get(pk=whole.pk)
+        held = Team.objects.select_for_update(no_key=True).get(pk=final_team(team).pk)
         if held.merged_into_id is None:
             return held
         team = held
@@ -73,5 +72,4 @@ def _used_up(policy: Policy, now: datetime) -> TooMany:
         f"Your team has sent its {most} pictures of today. The next day begins on {begins}; "
         "nothing of this one was kept."
     )
-    seconds = ceil((day_ends(policy, now) - now).total_seconds())
-    return TooMany(words, "quota_used", retry_after=seconds)
+    return TooMany(words, "quota_used", retry_after=ceil((day_ends(policy, now) - now).total_seconds()))

@@ -51,8 +51,7 @@ def queue_of(defense: Defense, member: User, *, now: datetime) -> ExaminationQue
     """Return what is still to examine for an award, the first received first."""
     left = rejected_pictures(defense).exclude(fully_examined(now, defense))
     free = left.exclude(pk__in=open_cases().values("image"))
-    seen = cases_seen_by(member).exclude(state=CaseState.CLOSED).values("image")
-    in_cases = left.filter(pk__in=seen).count()
+    in_cases = left.filter(pk__in=cases_seen_by(member).exclude(state=CaseState.CLOSED).values("image")).count()
     theirs = Attack.objects.filter(public_attack_condition(now=now), team__in=teams_stepped_aside_for(member, now=now))
     confirmed = confirmations_in_force(defense).filter(confirmed_by=member).values("image")
     mine = free.exclude(pk__in=theirs.values("image")).exclude(pk__in=confirmed).order_by("received_at", "pk")

@@ -82,8 +82,7 @@ def _hold(teams: Iterable[Team], rows: Mapping[str, Iterable[int]]) -> None:
 
 def _refuse_second_motion(case: Case) -> None:
     """Refuse a second motion about the same while one is open."""
-    others = motions_open(DecisionKind(case.motion)).exclude(pk=case.pk)
-    if any(each.subject == case.subject for each in others):
+    if any(each.subject == case.subject for each in motions_open(DecisionKind(case.motion)).exclude(pk=case.pk)):
         raise Conflict(
             "A motion about the same is open already. Vote on that one, or wait until it is decided.", "moved"
         )

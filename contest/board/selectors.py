@@ -47,8 +47,7 @@ def _fitting(member: User, kind: str, find: str) -> QuerySet[Case]:
     if not find:
         return rows
     named = Appeal.objects.filter(public_id__iexact=find).values("case")
-    team = Q(team__public_id__iexact=find) | Q(team__name__iexact=find)
-    about = CaseParty.objects.filter(team).values("case")
+    about = CaseParty.objects.filter(Q(team__public_id__iexact=find) | Q(team__name__iexact=find)).values("case")
     ids = Q(public_id__iexact=find) | Q(image__public_id__iexact=find)
     return rows.filter(ids | Q(pk__in=named) | Q(pk__in=about))
 

@@ -54,8 +54,7 @@ def _sent_first(copy: Attack) -> bool:
 
 def copies_close_at(ruling: Ruling) -> datetime | None:
     """Return from when on who sent a copy of the picture cannot appeal; None while its week is not released."""
-    week = week_at(ruling.image.received_at).name
-    release = Release.objects.filter(week=week, part=0).first()
+    release = Release.objects.filter(week=week_at(ruling.image.received_at).name, part=0).first()
     return None if release is None else max(ruling.decided_at, release.released_at) + _days(ruling.decided_at)
 
 
@@ -69,8 +68,7 @@ def with_open_window(rulings: QuerySet[Ruling], now: datetime) -> Iterator[Query
     these, the window of an earlier ruling closes first."""
     under = Q()
     for begin, policy in policies_between(now - longest_window(now), now):
-        opened_after = now - timedelta(days=policy.appeal_days)
-        yield rulings.filter(under, decided_at__gte=begin, decided_at__gt=opened_after)
+        yield rulings.filter(under, decided_at__gte=begin, decided_at__gt=now - timedelta(days=policy.appeal_days))
         under = Q(decided_at__lt=begin)
 
 

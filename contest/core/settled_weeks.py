@@ -70,8 +70,7 @@ class Weeks:
 
         Its runs alone count: another defense, published since, is still being run over all the weeks before it.
         """
-        part = _part(week, before)
-        return self.rulings_close_at(week, before) is not None and not self._waits_for_runs(part, of)
+        return self.rulings_close_at(week, before) is not None and not self._waits_for_runs(_part(week, before), of)
 
     def waiting(self, week: Week, *, of: Defense, before: datetime | None = None) -> dict[str, int]:
         """Return how many pictures a week that is not settled for a defense waits for, by the keys of WAITING_WORDS."""

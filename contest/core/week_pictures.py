@@ -50,5 +50,4 @@ WAITING_WORDS = {
 
 def held_by_open_report() -> Q:
     """The panels held by a report that no organizer has decided on yet."""
-    undecided = Report.objects.filter(image=OuterRef("image"), decided_at__isnull=True)
-    return Q(Exists(undecided), state=PanelState.HELD)
+    return Q(Exists(Report.objects.filter(image=OuterRef("image"), decided_at__isnull=True)), state=PanelState.HELD)

@@ -281,8 +281,7 @@ def _publish(entry_id: int, policy: Policy, now: datetime) -> bool:
     entry = selectors.entries_unpublished().filter(pk=entry_id).first()
     if entry is None or not eligibility_of(entry.defense, policy, now=now).eligible:
         return False
-    in_force = Defense.objects.filter(name=entry.defense.name, published_at__isnull=False, retired_at=None)
-    if in_force.exists():
+    if Defense.objects.filter(name=entry.defense.name, published_at__isnull=False, retired_at=None).exists():
         return False  # it stays on the organizers' list of what is overdue
     waiting = Defense.objects.filter(pk=entry.defense_id, published_at=None, retired_at=None)
     with transaction.atomic():

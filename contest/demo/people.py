@@ -129,8 +129,7 @@ def _uphold(case: Case, now: datetime) -> int:
 def _prepare(stake: Stake, now: datetime) -> int:
     """Bring one whose time is over to the board (R37)."""
     organizer, member = User.objects.get(username=ORGANIZING[0]), User.objects.get(username="board3")
-    policy = policy_in_force(now).policy
-    return award_prepare(stake, policy=policy, organizer=organizer, members=[member], now=now)
+    return award_prepare(stake, policy=policy_in_force(now).policy, organizer=organizer, members=[member], now=now)
 
 
 def _award(now: datetime) -> int:

@@ -49,8 +49,7 @@ class Program:
 
     @cached_property
     def _layers(self) -> list[bytes]:
-        files = {f"app/{CODE}": (FOLDER / CODE).read_bytes()}
-        return [tar_of(files), tar_of({f"app/{WEIGHTS}": self.weights})]
+        return [tar_of({f"app/{CODE}": (FOLDER / CODE).read_bytes()}), tar_of({f"app/{WEIGHTS}": self.weights})]
 
     @cached_property
     def _configuration(self) -> bytes:

@@ -79,8 +79,7 @@ def seed(say: Callable[[str], Any]) -> bool:
         known_pictures_load(policy=policy_in_force(now).policy, now=now)
         teams = _people(now)
         demo = Demo(now, teams, photos())
-        staking = Staking(teams["blue"], policy=demo.policy.policy, begin=demo.last_week.start, now=now)
-        staking.play()
+        Staking(teams["blue"], policy=demo.policy.policy, begin=demo.last_week.start, now=now).play()
         demo.play()
         _gold(now)
     say("Running the defenses and writing the first release")
@@ -97,8 +96,7 @@ def _gold(now: datetime) -> None:
     for candidate in gold_candidates(free_panels().filter(image__origin=Origin.DATASET))[:GOLD]:
         rows = counted_answers([candidate.panel.pk])[candidate.panel.pk]
         gold_add(panel=candidate.panel, expected=proposal(rows), gate=gate, by=organizer, now=now)
-    careless = Tasker.objects.get(user__username=CARELESS)
-    gold_play(careless, policy=policy_in_force(now).policy, until=now, most=GOLD)
+    gold_play(Tasker.objects.get(user__username=CARELESS), policy=policy_in_force(now).policy, until=now, most=GOLD)
 
 
 def _people(now: datetime) -> dict[str, Team]:
@@ -180,8 +178,7 @@ class Demo:
         if photo.sent_by:
             picture = read_dataset(photo.data, size=policy.image_size)
             data = encode_png(picture.width, picture.height, picture.pixels)
-            attack = attack_receive(team=self.teams[photo.sent_by], data=data, policy=policy, now=at)
-            image = attack.image
+            image = attack_receive(team=self.teams[photo.sent_by], data=data, policy=policy, now=at).image
         else:
             image, _, _ = import_picture(
                 photo.data,

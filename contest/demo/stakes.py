@@ -55,12 +55,9 @@ class Staking:
         """One whose time is over now, one to be broken, one that its own team pays for, and one with closed source."""
         long_ago = self._now - timedelta(days=97)
         self._prepare(long_ago)
-        steadfast = self._published(STEADFAST, long_ago)
-        self._stake(steadfast, self._now - timedelta(hours=self._policy.stake_hours + 24))
-        eager = self._published(EAGER, self._begin - timedelta(days=6))
-        self._stake(eager, self._begin - timedelta(days=3))
-        patient = self._published(PATIENT, self._begin - timedelta(days=5))
-        self._pay(patient, self._begin - timedelta(days=2))
+        self._stake(self._published(STEADFAST, long_ago), self._now - timedelta(hours=self._policy.stake_hours + 24))
+        self._stake(self._published(EAGER, self._begin - timedelta(days=6)), self._begin - timedelta(days=3))
+        self._pay(self._published(PATIENT, self._begin - timedelta(days=5)), self._begin - timedelta(days=2))
         self._published(SEALED, self._begin - timedelta(days=4))
         self._scorer.close()
 
@@ -91,8 +88,7 @@ class Staking:
 
     def _stake(self, defense: Defense, at: datetime) -> None:
         criteria = "Published, unbroken, with open source, and quicker than a picture a minute."
-        moved = stakes_move([defense], criteria, "It meets the criteria.", by=self._board, now=at)
-        vote_through(moved, now=at)
+        vote_through(stakes_move([defense], criteria, "It meets the criteria.", by=self._board, now=at), now=at)
 
     def _pay(self, defense: Defense, at: datetime) -> None:
         stake = stake_request(defense, by=self._captain, now=at)

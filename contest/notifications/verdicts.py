@@ -103,8 +103,7 @@ def notify_valid(*, now: datetime) -> int:
 
 
 def _notify_valid(team: Team, now: datetime) -> int:
-    grounds = appealable(team, now, sides=[AppealSide.DEFENDER])
-    fresh = not_notified(MessageKind.PICTURES_VALID, team, grounds)
+    fresh = not_notified(MessageKind.PICTURES_VALID, team, appealable(team, now, sides=[AppealSide.DEFENDER]))
     if not fresh or min(each.ruling.decided_at for each in fresh) > now - PATIENCE:
         return 0
     return notify_facts(

@@ -66,8 +66,7 @@ def rows_by(rows: QuerySet[AuditEntry], username: str) -> QuerySet[AuditEntry]:
 def rows_on(rows: QuerySet[AuditEntry], day: date, zone: str) -> QuerySet[AuditEntry]:
     """Return the rows of a day in the time zone `zone`."""
     begin = datetime.combine(day, time.min, ZoneInfo(zone))
-    end = datetime.combine(day + timedelta(days=1), time.min, ZoneInfo(zone))
-    return rows.filter(at__gte=begin, at__lt=end)
+    return rows.filter(at__gte=begin, at__lt=datetime.combine(day + timedelta(days=1), time.min, ZoneInfo(zone)))
 
 
 def rows_containing(rows: QuerySet[AuditEntry], text: str) -> QuerySet[AuditEntry]:

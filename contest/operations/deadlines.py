@@ -331,8 +331,7 @@ def _forecast(
     found = []
     for week in weeks:
         places = [at for at, each in enumerate(waiting) if each.week == week.week]
-        queue = tasks[: places[-1] + 1]
-        found.append(_of_week(week, places, queue, judged, workers, lost, now))
+        found.append(_of_week(week, places, tasks[: places[-1] + 1], judged, workers, lost, now))
     return found, judged
 
 
@@ -367,8 +366,7 @@ def _to_the_hour(moment: datetime) -> datetime:
 def _more(queue: Sequence[Task], workers: Sequence[TaskerPace], hours: float, lost: float) -> int | None:
     """How many more taskers like the middle one would make it likely; None where ten would not."""
     for more in MORE_TASKERS:
-        with_them = [*workers, *like_the_middle_one(workers, more)]
-        if chance_of_all(queue, with_them, hours=hours, lost=lost) >= GOOD:
+        if chance_of_all(queue, [*workers, *like_the_middle_one(workers, more)], hours=hours, lost=lost) >= GOOD:
             return more
     return None
 

@@ -142,8 +142,7 @@ def _new_to(worker: TaskerPace, tasks: Sequence[Task]) -> _Draws:
 
 def _demand(tasks: Sequence[Task], workers: Sequence[TaskerPace], lost: float) -> _Draws:
     """The answers that the first n pictures take of these taskers, for each n."""
-    taken = [min(task.needs, _able(task, workers)) for task in tasks]
-    return np.cumsum(taken, dtype=np.float32) / (1 - lost)
+    return np.cumsum([min(task.needs, _able(task, workers)) for task in tasks], dtype=np.float32) / (1 - lost)
 
 
 def _possible(task: Task, workers: Sequence[TaskerPace]) -> bool:

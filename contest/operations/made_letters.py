@@ -175,8 +175,7 @@ def _parsed(path: Path) -> list[Parsed]:
 
 
 def _is_listed(mail: Parsed) -> bool:
-    name = (mail["Message-ID"] or "").strip("<> ").partition("@")[0].partition("-")[0]
-    return name in _TABLES
+    return (mail["Message-ID"] or "").strip("<> ").partition("@")[0].partition("-")[0] in _TABLES
 
 
 def _filed(mail: Parsed) -> dict[str, str]:

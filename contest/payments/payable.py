@@ -213,8 +213,7 @@ def _of_awards(teams: set[int]) -> Iterator[_Got]:
                     _Time(each.defense, _weeks_of_its_time(each), each.begun_at, unbroken_until(each))
                     for each in stakes
                 ]
-                names = ", ".join(each.defense.name for each in stakes)
-                yield _Got(team, names, got[team], _over(needed, team), times)
+                yield _Got(team, ", ".join(each.defense.name for each in stakes), got[team], _over(needed, team), times)
 
 
 def _weeks_of_its_time(stake: Stake) -> list[Week]:

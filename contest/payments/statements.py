@@ -168,8 +168,7 @@ def _visible_balances(accounts: Iterable[tuple[Account, int]], unnamed: Mapping[
 
 
 def _visible_awards(telling: LedgerView | None) -> Iterator[AwardRow]:
-    rows = Award.objects.select_related("stake__defense__entry__team", "decision__decided_by").order_by("-pk")
-    for each in rows:
+    for each in Award.objects.select_related("stake__defense__entry__team", "decision__decided_by").order_by("-pk"):
         yield AwardRow(each, each.decision.reason if telling is None or telling.tells(each.decision) else "")
 
 

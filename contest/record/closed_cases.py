@@ -45,8 +45,7 @@ _cases_closed_on = PreparedLookup(
 def public_decisions() -> QuerySet[CaseDecision]:
     """Return what the board decided in these, the newest first."""
     rows = CaseDecision.objects.filter(case__in=public_cases().values("pk"))
-    related = ("case__image", "case__ruling", "case__result")
-    return rows.select_related(*related).order_by("-decided_at", "-pk")
+    return rows.select_related("case__image", "case__ruling", "case__result").order_by("-decided_at", "-pk")
 
 
 def public_appeals(image: Image | None = None) -> QuerySet[Appeal]:

@@ -32,8 +32,7 @@ def subscription_request(*, email: str) -> None:
     address = clean_address(email)
     if Subscriber.objects.filter(email=address).exists():
         return
-    token = signing.dumps(address, salt=_SALT)
-    link = settings.PUBLIC_URL + reverse("release-mail-confirm", args=[token])
+    link = settings.PUBLIC_URL + reverse("release-mail-confirm", args=[signing.dumps(address, salt=_SALT)])
     send_in_background(render_letter("confirm_releases", to=address, language=_LANGUAGE, link=link))
 
 

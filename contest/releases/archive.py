@@ -130,8 +130,7 @@ def _central_header(entry: _Entry) -> bytes:
 
 def _described(content: PackedFile) -> tuple[tuple[int, ...], list[int]]:
     """The fields both headers share, and the sizes (whole, packed) that do not fit there."""
-    method = _DEFLATED if content.deflated else _STORED
-    fields = (_VERSION, _UTF8_NAME, method, _TIME, _DATE, content.crc)
+    fields = (_VERSION, _UTF8_NAME, _DEFLATED if content.deflated else _STORED, _TIME, _DATE, content.crc)
     if max(content.size, content.packed) >= _LARGE:
         return (*fields, _LARGE, _LARGE), [content.size, content.packed]
     return (*fields, content.packed, content.size), []

@@ -79,8 +79,7 @@ class KeyFacts:
 
 def key_facts(statement: KeyStatement) -> KeyFacts:
     """Return what a page shows of a key."""
-    note = statement.note.encode().decode()
-    return KeyFacts(statement.key, statement.since, fingerprint(statement.key), note)
+    return KeyFacts(statement.key, statement.since, fingerprint(statement.key), statement.note.encode().decode())
 
 
 def fingerprint(key: VerifierKey) -> str:
@@ -128,8 +127,7 @@ def _sign(folder: Path, key: SecretKey) -> int:
             checkpoint = _checkpoint(each.release, each.place, key.name)
             known.add(checkpoint)  # before the signature is anywhere
             note = SignedNote(checkpoint.text(), (sign_note(checkpoint.text(), key),))
-            path = folder / each.release.name / form.SIGNATURE
-            write_whole(path, note.encode(), by_way_of=folder)
+            write_whole(folder / each.release.name / form.SIGNATURE, note.encode(), by_way_of=folder)
             signed += 1
     return signed
 
@@ -171,8 +169,7 @@ def signed_releases(folder: Path) -> list[SignedRelease]:
 def signed_release(folder: Path, release: Release) -> SignedRelease:
     """Return one release with its place in the chain and its signed checkpoint. Raises Conflict (`keys_damaged`)."""
     place = Release.objects.filter(pk__lte=release.pk).count()
-    key = public_keys(folder).key_for(place)
-    return SignedRelease(release, place, _own_note(folder, release, place, key))
+    return SignedRelease(release, place, _own_note(folder, release, place, public_keys(folder).key_for(place)))
 
 
 def _published(folder: Path, keys: KeyHistory) -> Iterator[SignedRelease]:

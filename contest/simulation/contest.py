@@ -110,8 +110,7 @@ def _taskers_come(world: SimulationWorld) -> None:
         if worker.person.rng.random() < AT_WORK[world.now.weekday() < SATURDAY]:
             world.crowd.begin_day(worker, world.now)
             worker.left = pictures
-            at = world.now + timedelta(hours=begins)
-            world.at(at, world.crowd.work, world, worker, pictures / SESSION_SECONDS)
+            world.at(world.now + timedelta(hours=begins), world.crowd.work, world, worker, pictures / SESSION_SECONDS)
 
 
 def _pictures_a_day(world: SimulationWorld) -> int:

@@ -156,5 +156,4 @@ def _rules(rules: Sequence[Mapping[str, Any]]) -> str:
 
 def table(head: Sequence[str], rows: Iterable[Row]) -> str:
     """Return a table in Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in [head, ["---"] * len(head), *rows])

@@ -62,8 +62,7 @@ def prepare(world: SimulationWorld) -> None:
     note, policy, by = "Drawn for a simulation.", world.policy, world.organizer
     private_set_draw(world.plan.private, partial(_clear, world), note=note, policy=policy, by=by, now=world.now)
     for place, team in enumerate(world.cast):
-        at = world.begin + timedelta(minutes=20 + place * (22 * 60 // len(world.cast)))
-        world.at(at, _register, world, team)
+        world.at(world.begin + timedelta(minutes=20 + place * (22 * 60 // len(world.cast))), _register, world, team)
 
 
 def _clear(world: SimulationWorld, label: Label) -> bytes:

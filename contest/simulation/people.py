@@ -105,8 +105,7 @@ class SimulatedPerson:
         begin, size = rng.uniform(0, 2 * math.pi), rng.uniform(0.55, 0.75) if sloppy else 1.0
         ring = []
         for step in range(corners):
-            turn = begin + 2 * math.pi * (step + rng.uniform(-0.25, 0.25)) / corners
-            x, y = shape.at(turn)
+            x, y = shape.at(begin + 2 * math.pi * (step + rng.uniform(-0.25, 0.25)) / corners)
             x, y = shape.x + size * (x - shape.x), shape.y + size * (y - shape.y)
             ring.append(_corner(x + rng.gauss(0, habits.hand), y + rng.gauss(0, habits.hand)))
         # In the order of their directions, so that no trembling makes the outline cross itself.

@@ -114,8 +114,7 @@ def _picture(world: SimulationWorld, sender: SimulatedTeam) -> PaintedPicture:
         if public:
             original = rng.choice(public)
             return original if rng.random() < 0.5 else replace(original, data=nudge(original.data, rng))
-    truth = _truth(sender.role, rng)
-    return paint(truth, rng.uniform(*sender.strategy.bite), rng)
+    return paint(_truth(sender.role, rng), rng.uniform(*sender.strategy.bite), rng)
 
 
 def _truth(role: TeamRole, rng: Random) -> PictureTruth:

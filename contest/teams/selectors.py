@@ -58,8 +58,7 @@ def entitlement_in_force(team: Team, now: datetime) -> Entitlement | None:
     A paper speaks for one team at a time: the one its author is in.
     """
     here = Exists(Member.objects.filter(user=OuterRef("author"), team=final_team(team)))
-    counts = Q(kind=EntitlementKind.GRANT) | Q(here)
-    return _accepted(team, now).filter(counts).order_by("decided_at", "pk").first()
+    return _accepted(team, now).filter(Q(kind=EntitlementKind.GRANT) | Q(here)).order_by("decided_at", "pk").first()
 
 
 def _accepted(team: Team, now: datetime) -> QuerySet[Entitlement]:

@@ -16,6 +16,5 @@ register = template.Library()
 @register.simple_tag(takes_context=True)
 def record_page(context: Mapping[str, Any], image: Image, now: datetime) -> str:
     """Return the address of a picture's page in the record; empty where the reader may not open it (R24)."""
-    reader = Reader.of(context["request"].user)
-    may = is_seen_by(image, reader, now=now)
+    may = is_seen_by(image, Reader.of(context["request"].user), now=now)
     return reverse("picture-record", args=[image.public_id]) if may else ""

@@ -29,8 +29,7 @@ class Command(RecordedCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Say what to do."""
-        actions = ("new", "rotate", "show", "witness")
-        parser.add_argument("action", choices=actions, help="new, rotate, show or witness")
+        parser.add_argument("action", choices=("new", "rotate", "show", "witness"), help="new, rotate, show or witness")
         parser.add_argument("file", nargs="?", type=Path, help="for witness: the manifest.sig with the mirror's line")
         parser.add_argument("--vkey", default="", help="for witness: its public key, where it signs for the first time")
         parser.add_argument("--name", default="", help="for new: the key's name; default: the address of the releases")

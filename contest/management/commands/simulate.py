@@ -211,8 +211,7 @@ def _refuse_used_database() -> None:
 def _let_sign_in(world: SimulationWorld) -> None:
     """Give the offices and the first tasker and captains a password, as in the demo."""
     first = [world.crowd.workers[0].tasker.user, *(team.captain for team in world.teams[:2])]
-    users = [*User.objects.filter(username__in=SIGN_INS), *(user for user in first if user)]
-    for user in users:
+    for user in [*User.objects.filter(username__in=SIGN_INS), *(user for user in first if user)]:
         user.set_password(PASSWORD)
         user.save(update_fields=["password"])
 

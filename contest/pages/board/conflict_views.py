@@ -92,8 +92,7 @@ class ConflictFilter(ListFilter):
     def filter_queryset(self, queryset: QuerySet[ConflictOfInterest]) -> QuerySet[ConflictOfInterest]:
         """Filter the registry."""
         given = self.form.cleaned_data
-        over = {"over": True, "all": None}.get(given["show"], False)
-        return conflicts_on_record(over=over, find=given["find"])
+        return conflicts_on_record(over={"over": True, "all": None}.get(given["show"], False), find=given["find"])
 
 
 @page(organizer_of, "GET POST")

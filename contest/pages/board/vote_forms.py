@@ -57,8 +57,7 @@ class VoteForm(Form):
     public = forms.BooleanField(label="Publish them with the decision, without my name", required=False)
 
     def __init__(self, *arguments: Any, case: Case, vote: Vote | None, words: str = "", **named: Any) -> None:
-        initial = _initial(vote) | ({"words": words} if words else {})
-        super().__init__(*arguments, initial=initial, **named)
+        super().__init__(*arguments, initial=_initial(vote) | ({"words": words} if words else {}), **named)
         self.case = case
         choices = [(each.value, CHOICE_WORDS[each].capitalize()) for each in CHOICES[CaseKind(case.kind)]]
         self.fields["choice"].choices = choices  # type: ignore[attr-defined]

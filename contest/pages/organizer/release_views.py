@@ -46,8 +46,7 @@ def releases_now(request: HttpRequest, organizer: User) -> HttpResponse:
 
 
 def _context(now: datetime) -> dict[str, Any]:
-    newest = selectors.newest_parts()
-    shown = sorted(newest.values(), key=lambda each: each.week, reverse=True)[:WEEKS_SHOWN]
+    shown = sorted(selectors.newest_parts().values(), key=lambda each: each.week, reverse=True)[:WEEKS_SHOWN]
     return {
         "now": now,
         "zone": zone_of_week(week_at(now)),

@@ -141,6 +141,5 @@ class RevokeEntitlementForm(Form):
 
     def save(self, *, number: int, by: User) -> str:
         """Revoke the entitlement."""
-        words = self.cleaned_data["words"]
-        done = entitlements.entitlement_revoke(number=number, words=words, by=by, now=domain_now())
+        done = entitlements.entitlement_revoke(number=number, words=self.cleaned_data["words"], by=by, now=domain_now())
         return f"The entitlement of team {done.team.name} is revoked. It was notified."

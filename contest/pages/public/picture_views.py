@@ -15,6 +15,5 @@ def picture_record(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show all that the reader may know of a picture; NotFound for one under embargo as for one that is not there."""
     reader, now = Reader.of(request.user), domain_now()
     known = picture_known_to(reader, public_id, now=now)
-    zone = policy_in_force(now).policy.time_zone
-    context = {"now": now, "zone": zone}
+    context = {"now": now, "zone": policy_in_force(now).policy.time_zone}
     return render(request, "record/picture.html", context | public_picture_content(known, reader, now=now))

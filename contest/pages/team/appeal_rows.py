@@ -169,8 +169,7 @@ def answers_of_others(case: Case, reader: Team, *, now: datetime) -> list[TeamTe
 
 def _public_team(team: Team, image: Image, now: datetime) -> Team | None:
     """Return a team of a case where it is public: by its attack, or by the release (R24)."""
-    together = teams_counted_together(team)
-    known = public_attacks(now=now).filter(team__in=together, image=image).exists()
+    known = public_attacks(now=now).filter(team__in=teams_counted_together(team), image=image).exists()
     return final_team(team) if known or is_released(image) else None
 
 

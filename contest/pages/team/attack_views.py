@@ -92,8 +92,7 @@ def send(request: HttpRequest) -> HttpResponse:
     """Take pictures from the page's script: JSON with a receipt or a refusal for each, in order."""
     team = own_team_of(request.user)
     outcomes, now = _receive_uploads(request, team)
-    policy = policy_in_force(now).policy
-    return JsonResponse(outcomes_json(outcomes, team=team, policy=policy, now=now))
+    return JsonResponse(outcomes_json(outcomes, team=team, policy=policy_in_force(now).policy, now=now))
 
 
 def _receive_uploads(request: HttpRequest, team: Team) -> tuple[list[UploadResult], datetime]:

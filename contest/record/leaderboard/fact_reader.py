@@ -82,8 +82,7 @@ def _attacks() -> Iterator[of.AttackFacts]:
 
 def _rulings() -> Iterator[of.RulingFacts]:
     sent = Attack.objects.filter(withdrawn_at__isnull=True).values("image")
-    broke = recorded_mistakes().order_by().values("image")
-    rows = Ruling.objects.filter(Q(image__in=sent) | Q(image__in=broke))
+    rows = Ruling.objects.filter(Q(image__in=sent) | Q(image__in=recorded_mistakes().order_by().values("image")))
     return (of.RulingFacts(*row) for row in rows.values_list("image", "number", "decided_at", "label"))
 
 
@@ -154,8 +153,7 @@ def _stakes() -> Iterator[of.StakeFacts]:
     for row in Stake.objects.filter(staked_at__isnull=False).select_related("defense__entry"):
         assert row.staked_at is not None
         told = (row.cents, row.clock_from, unbroken_until(row), row.ended_at, row.end)
-        more = (tuple(changes.get(row.pk, ())), forfeited.get(row.pk))
-        yield of.StakeFacts(row.defense_id, row.staked_at, *told, *more)
+        yield of.StakeFacts(row.defense_id, row.staked_at, *told, tuple(changes.get(row.pk, ())), forfeited.get(row.pk))
 
 
 def _stake_changes() -> dict[int, list[of.StakeChangeFacts]]:

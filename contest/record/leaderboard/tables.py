@@ -70,8 +70,7 @@ class _Known:
 
     def is_unpaid(self, team: int, moments: Iterable[datetime]) -> bool:
         """Say whether an association covered one of the moments, of the team or one that became part of it (R27)."""
-        told = self._associations
-        own = [each for each in told if self.final(each.team) == team]
+        own = [each for each in self._associations if self.final(each.team) == team]
         return any(
             each.since <= moment and (each.until is None or moment < each.until) for each in own for moment in moments
         )

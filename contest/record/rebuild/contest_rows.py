@@ -174,8 +174,7 @@ def _grant(decision: BoardDecision, team: int) -> None:
 
 
 def _revoke(team: int) -> None:
-    held = Entitlement.objects.filter(team=team, state=EntitlementState.ACCEPTED)
-    held.update(state=EntitlementState.REVOKED)
+    Entitlement.objects.filter(team=team, state=EntitlementState.ACCEPTED).update(state=EntitlementState.REVOKED)
 
 
 def fill_money(record: MirroredRecord) -> None:

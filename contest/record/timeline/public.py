@@ -100,8 +100,7 @@ def _cases(cases: PublicCases) -> Iterator[Event]:
             yield events.case_opened(case, by_appeal=False)
     marks = iter(cases.marks())
     for appeal in cases.appeals:
-        drawn = tuple(next(marks) for _ in appeal.marks)
-        yield replace(events.appeal_sent(appeal), text=appeal.argument, marks=drawn)
+        yield replace(events.appeal_sent(appeal), text=appeal.argument, marks=tuple(next(marks) for _ in appeal.marks))
     for statement in cases.statements:
         yield replace(events.statement_sent(statement), text=statement.words)
     for decision in cases.decisions:
