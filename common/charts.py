@@ -24,6 +24,19 @@ class ChartValue:
 
 
 @dataclass(frozen=True, slots=True)
+class Tick:
+    """A mark on an axis: where it is, and what it says."""
+
+    at: float
+    text: str
+
+    @property
+    def text_at(self) -> float:
+        """Return the line of its letters, where they stand beside an axis that goes upwards."""
+        return self.at + 4
+
+
+@dataclass(frozen=True, slots=True)
 class Bar:
     """A drawn value: its rectangle, where its texts stand, and what they say."""
 

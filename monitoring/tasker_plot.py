@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.utils.formats import number_format
 
+from common.charts import Tick
 from monitoring.tasker_rows import TaskerRow
 
 WIDTH, HEIGHT = 400, 236
@@ -52,14 +53,6 @@ class PlotPoint:
     def top(self) -> float:
         """Return the upper edge of that mark."""
         return round(self.y - _HALF_MARK, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """A number beside an axis."""
-
-    at: float
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from common.charts import Tick
 from contest.core.weeks import week_called
 from contest.operations.forecast import DAYS, HOURS, Task, TaskerPace, left_by_day
 from contest.operations.work_rates import answers_on_pictures_before
@@ -17,14 +18,6 @@ _STEP = 4
 _MOST_TICKS = 6
 
 Spread = tuple[int, int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """A day under the drawing."""
-
-    x: float
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,21 +6,13 @@ Lengths are in the units of the drawing's own box, 364 wide and 208 high, which 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from common.charts import Tick
 from contest.defenses.risk_coverage import CurvePoint
 
 LEFT, RIGHT, TOP, GROUND = 40, 352, 24, 168
 MOST_POINTS = 200
 # What a character of a label takes, how far its letters reach above and below their line, and the gap to the curve.
 LETTER, ABOVE, BELOW, GAP = 6.0, 9, 3, 3
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """A mark on an axis: where it is, and what it says."""
-
-    at: float
-    text: str
-    text_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +42,8 @@ def curve(points: Sequence[CurvePoint]) -> Curve:
     text_x = min(end_x + 3, RIGHT) if leftwards else end_x - 3
     return Curve(
         path,
-        tuple(_tick(_across(percent / 100), percent / 100) for percent in (0, 25, 50, 75, 100)),
-        tuple(_tick(_upwards(top * part / 2, top), top * part / 2) for part in (0, 1, 2)),
+        tuple(Tick(_across(percent / 100), _percent(percent / 100)) for percent in (0, 25, 50, 75, 100)),
+        tuple(Tick(_upwards(top * part / 2, top), _percent(top * part / 2)) for part in (0, 1, 2)),
         end_x,
         end_y,
         words,
@@ -100,10 +92,6 @@ def _within(line: tuple[_Pair, _Pair], span: _Pair) -> _Pair | None:
 
 def _is_taken(y: float, taken: Sequence[_Pair]) -> bool:
     return any(y - ABOVE - GAP < high_y and low_y < y + BELOW + GAP for low_y, high_y in taken)
-
-
-def _tick(at: float, share: float) -> Tick:
-    return Tick(at, _percent(share), at + 4)
 
 
 def _across(coverage: float) -> float:
