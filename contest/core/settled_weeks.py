@@ -47,7 +47,7 @@ class Weeks:
         self._now = now
         self._supposed = supposed
         self._verdicts: dict[_WeekUntil, datetime | None] = {}
-        self._runs: dict[_WeekUntil, _Runs] = {}
+        self._runs: dict[_WeekUntil, _AnswersDue] = {}
         self._cases: dict[_WeekUntil, bool] = {}
         self._closings: dict[_WeekUntil, datetime | None] = {}
         self._pictures: _Pictures | None = None
@@ -62,7 +62,7 @@ class Weeks:
             if week.name not in kept:
                 part = parts[week.name]
                 self._verdicts[part] = self._closings[part] = week.end
-                self._runs[part] = _Runs(0, frozenset())
+                self._runs[part] = _AnswersDue(0, frozenset())
                 self._cases[part] = False
 
     def settled(self, week: Week, *, of: Defense, before: datetime | None = None) -> bool:
@@ -144,7 +144,7 @@ def _part(week: Week, before: datetime | None = None) -> _WeekUntil:
 
 
 @dataclass(frozen=True, slots=True)
-class _Runs:
+class _AnswersDue:
     """How many answers each defense is to give to the pictures of a week, and which defenses gave them all."""
 
     wanted: int
@@ -222,7 +222,7 @@ def _misses_runs(part: _WeekUntil, of: Defense, now: datetime) -> int:
     return valid.count() - done.count()
 
 
-def _runs_of(part: _WeekUntil, now: datetime, supposed: SupposedRuling | None) -> _Runs:
+def _runs_of(part: _WeekUntil, now: datetime, supposed: SupposedRuling | None) -> _AnswersDue:
     rounds, valid = _rounds(part.week.start, now), _valid_of(part)
     count, of_valid = valid.count(), Q(image__in=valid)
     if supposed is not None:
@@ -235,7 +235,7 @@ def _runs_of(part: _WeekUntil, now: datetime, supposed: SupposedRuling | None) -
     counted = by_defense.annotate(
         answered=Count("pk", filter=ITEM_SETTLED & Q(round__lte=rounds)), to_come=Count("pk", filter=~ITEM_SETTLED)
     )
-    return _Runs(wanted, frozenset(of for of, answered, to_come in counted if answered >= wanted and not to_come))
+    return _AnswersDue(wanted, frozenset(of for of, answered, to_come in counted if answered >= wanted and not to_come))
 
 
 def _without_a_ruling() -> QuerySet[Attack]:
