@@ -17,15 +17,14 @@ from common.audit.seals import chain_check, newest_chain_check, seal_entries
 from common.domain_clock import domain_now
 from common.models import AuditEntry
 from common.web.form_fields import SeeOther
-from common.web.lists import ListFilter, page_of, streamed_csv
+from common.web.lists import ListFilter, narrowed, page_of, streamed_csv
 from common.web.page import page
 from contest.operations import audit_trail
-from contest.operations.audit_trail import actions
 from contest.operations.audit_words import DID
 from policy.selectors import policy_in_force
 
 ROWS_ON_A_PAGE = 50
-_NAME = {"autocapitalize": "none", "spellcheck": "false"}
+_NAME = {"placeholder": "user name, or platform", "autocapitalize": "none", "spellcheck": "false"}
 _DAY = DateInput({"placeholder": "2026-11-20", "inputmode": "numeric"}, format="%Y-%m-%d")
 _WRONG_DAY = {"invalid": "Write the day as 2026-11-20."}
 _WORDS = {"type": "search", "placeholder": "an ID, or a reason"}
@@ -36,23 +35,21 @@ class TrailFilter(ListFilter):
     """Rows by action, user name, day in the contest's time zone, and text."""
 
     action = ChoiceFilter(
-        label="What", empty_label="Everything", choices=lambda: ((each, each) for each in sorted({*DID, *actions()}))
+        label="What",
+        empty_label="Everything",
+        choices=lambda: ((each, each) for each in sorted({*DID, *audit_trail.actions()})),
     )
-    who = CharFilter(label="Who", method="by_who", widget=TextInput({"placeholder": "user name, or platform", **_NAME}))
+    who = CharFilter(
+        label="Who",
+        method=narrowed(audit_trail.rows_by),
+        widget=TextInput(_NAME),
+    )
     day = DateFilter(label="Day", method="on_day", input_formats=["%Y-%m-%d"], widget=_DAY, error_messages=_WRONG_DAY)
-    words = CharFilter(label="Words", method="with_words", widget=TextInput(_WORDS))
-
-    def by_who(self, rows: Rows, name: str, username: str) -> Rows:
-        """Filter by user name."""
-        return audit_trail.rows_by(rows, username)
+    words = CharFilter(label="Words", method=narrowed(audit_trail.rows_containing), widget=TextInput(_WORDS))
 
     def on_day(self, rows: Rows, name: str, day: date) -> Rows:
         """Filter by day."""
-        return audit_trail.rows_on(rows, day, _zone(domain_now()))
-
-    def with_words(self, rows: Rows, name: str, text: str) -> Rows:
-        """Filter by text."""
-        return audit_trail.rows_containing(rows, text)
+        return audit_trail.rows_on(rows, day, policy_in_force(domain_now()).policy.time_zone)
 
 
 @page(organizer_of, "GET POST")
@@ -74,7 +71,7 @@ def trail(request: HttpRequest, organizer: User) -> HttpResponse:
         "check": check,
         "since": audit_trail.recorded_since(check),
         "now": now,
-        "zone": _zone(now),
+        "zone": policy_in_force(now).policy.time_zone,
     }
     return render(request, "audit/trail.html", context)
 
@@ -101,7 +98,3 @@ def _csv_lines(entries: Sequence[AuditEntry]) -> Iterator[Sequence[object]]:
     names = audit_trail.accounts_named(entries)
     for entry in entries:
         yield audit_trail.audit_columns(audit_trail.row_of(entry, names))
-
-
-def _zone(now: datetime) -> str:
-    return policy_in_force(now).policy.time_zone

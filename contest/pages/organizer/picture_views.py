@@ -2,8 +2,6 @@
 
 from django import forms
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
-from django.forms import TextInput
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django_filters import CharFilter, ChoiceFilter
@@ -13,7 +11,7 @@ from adjudication.enums import Verdict
 from common.domain_clock import domain_now
 from common.web.error_status import error_json, wants_json
 from common.web.forms import Form, PicturesField, TextField
-from common.web.lists import ListFilter, page_of, streamed_csv
+from common.web.lists import ListFilter, narrowed, page_of, streamed_csv
 from common.web.page import page
 from contest.attacks.uploads import MOST_BYTES, MOST_ENTRIES, read_uploaded_files
 from contest.operations.pictures.imports import Imported, ImportTerms, imported_json, pictures_import
@@ -31,7 +29,6 @@ from contest.operations.pictures.rows import (
 from contest.web.attack_uploads import bounded_upload, upload_place
 from contest.web.page_context import ON_A_PAGE
 from labeling.enums import Origin
-from labeling.models import Image
 from labeling.pictures.addresses import picture_url
 from labeling.pictures.intake import LONGEST
 from policy.selectors import policy_in_force
@@ -48,14 +45,18 @@ _IMPORTED = (
     (Origin.GOLD.value, "gold: known answers that taskers are checked by, never released"),
     (Origin.EXAMPLE.value, "examples: what taskers learn from, never released"),
 )
-_WORDS = {"type": "search", "placeholder": "an ID, a file name or a source", "autocapitalize": "none"}
-Pictures = QuerySet[Image]
+_WORDS = {
+    "type": "search",
+    "placeholder": "an ID, a file name or a source",
+    "autocapitalize": "none",
+    "spellcheck": "false",
+}
 
 
 class PictureFilter(ListFilter):
     """Pictures by ID, file or source, by origin, by where they stand, and by verdict."""
 
-    words = CharFilter(label="Find", method="with_words", widget=TextInput({**_WORDS, "spellcheck": "false"}))
+    words = CharFilter(label="Find", method=narrowed(pictures_named), widget=forms.TextInput(_WORDS))
     origin = ChoiceFilter(
         label="Origin", empty_label="All origins", choices=[(each.value, ORIGIN_WORDS[each]) for each in Origin]
     )
@@ -63,26 +64,14 @@ class PictureFilter(ListFilter):
         label="State",
         empty_label="All states",
         choices=[(each.value, STAGE_WORDS[each]) for each in Stage],
-        method="at_stage",
+        method=narrowed(pictures_at),
     )
     verdict = ChoiceFilter(
         label="Verdict",
         empty_label="All verdicts",
         choices=[(each.value, each.value) for each in Verdict],
-        method="with_verdict",
+        method=narrowed(pictures_ruled),
     )
-
-    def with_words(self, rows: Pictures, name: str, text: str) -> Pictures:
-        """Filter by ID, file or source."""
-        return pictures_named(rows, text)
-
-    def at_stage(self, rows: Pictures, name: str, stage: str) -> Pictures:
-        """Filter by where a picture stands."""
-        return pictures_at(rows, Stage(stage))
-
-    def with_verdict(self, rows: Pictures, name: str, verdict: str) -> Pictures:
-        """Filter by the ruling that holds."""
-        return pictures_ruled(rows, Verdict(verdict))
 
 
 class ImportForm(Form):

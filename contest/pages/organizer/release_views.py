@@ -15,6 +15,7 @@ from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict
 from common.queues import hint
+from common.remembered import remembered
 from common.web.form_fields import go_to
 from common.web.forms import Form
 from common.web.page import page
@@ -76,21 +77,16 @@ def _unreleased_rows(now: datetime) -> list[dict[str, Any]]:
 
 
 def _waiting_in_words(week: Week) -> list[str]:
-    key = f"waiting-{week.name}"
-    found: dict[str, int] | None = cache.get(key)
-    if found is None:
-        found = waiting_pictures(week)
-        cache.set(key, found, _FRESH_SECONDS)
+    found = remembered(f"waiting-{week.name}", _FRESH_SECONDS, lambda: waiting_pictures(week))
     return [f"{number:,} {WAITING_WORDS[name]}" for name, number in found.items() if number]
 
 
 def _changed_since_release(release: Release) -> list[str]:
-    key = f"changed-{release.name}"
-    found: list[str] | None = cache.get(key)
-    if found is None:
-        found = selectors.changed_since(week_called(release.week), release.released_at)
-        cache.set(key, found, _FRESH_SECONDS)
-    return found
+    return remembered(
+        f"changed-{release.name}",
+        _FRESH_SECONDS,
+        lambda: selectors.changed_since(week_called(release.week), release.released_at),
+    )
 
 
 class BuildForm(Form):

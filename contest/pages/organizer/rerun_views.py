@@ -39,7 +39,9 @@ def rerun_new(request: HttpRequest, organizer: User, public_id: str) -> HttpResp
     now = domain_now()
     defense, is_sent = defense_named(public_id), request.method == "POST"
     looked_at = request.GET if "which" in request.GET else None
-    form = StartRerunForm(request.POST if is_sent else looked_at, defense=defense, zone=_zone(now))
+    form = StartRerunForm(
+        request.POST if is_sent else looked_at, defense=defense, zone=policy_in_force(now).policy.time_zone
+    )
     if is_sent and (rerun := form.submit(by=organizer)):
         hint(prepare_reruns.task)
         words = "The re-run is being prepared. Nothing changes until it is applied."
@@ -93,7 +95,7 @@ def _standing(rerun: Rerun, now: datetime) -> dict[str, Any]:
         "progress": found,
         "actions": [ACTIONS[name] for name in _offered(rerun, found)],
         "now": now,
-        "zone": _zone(now),
+        "zone": policy_in_force(now).policy.time_zone,
     }
 
 
@@ -192,7 +194,3 @@ def rerun_action(request: HttpRequest, organizer: User, number: int, name: str) 
             return go_to("rerun", rerun.pk)
     context = {"action": action, "refused": refused} | _standing(rerun, now) | _breaks(_breaks_of(rerun))
     return render(request, "scoring_queue/rerun_action.html", context, status=409 if refused else 200)
-
-
-def _zone(now: datetime) -> str:
-    return policy_in_force(now).policy.time_zone

@@ -22,10 +22,6 @@ def _midnight(day: date) -> datetime:
     return datetime.combine(day, time.min, ZoneInfo(policy_in_force(domain_now()).policy.time_zone))
 
 
-def _end_of(day: date | None) -> datetime | None:
-    return _midnight(day + timedelta(days=1)) if day else None
-
-
 class OrganizerTeamForm(Form):
     """A form about a team. `save` returns what was done, for the organizer to read."""
 
@@ -47,7 +43,7 @@ class DeclareAssociationForm(OrganizerTeamForm):
         associations.association_declare(
             team=team,
             since=_midnight(data["since"]),
-            until=_end_of(data["until"]),
+            until=_midnight(data["until"] + timedelta(days=1)) if data["until"] else None,
             reason=data["reason"],
             by=by,
             now=domain_now(),

@@ -2,7 +2,6 @@
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
 from django.forms import TextInput
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -12,10 +11,9 @@ from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.web.form_fields import go_to
 from common.web.forms import sent_form
-from common.web.lists import ListFilter, page_of
+from common.web.lists import ListFilter, narrowed, page_of
 from common.web.page import page
 from contest.core.enums import EntitlementKind, EntitlementState
-from contest.core.models import Team
 from contest.core.teams import final_team, team_named
 from contest.pages.organizer.team_forms import (
     AcceptEntitlementForm,
@@ -40,11 +38,9 @@ def _zone() -> str:
 class TeamFilter(ListFilter):
     """Teams by name or ID."""
 
-    find = CharFilter(label="Name or ID", method="by_name", widget=TextInput({"type": "search"}))
-
-    def by_name(self, rows: QuerySet[Team], name: str, text: str) -> QuerySet[Team]:
-        """Filter by name or ID."""
-        return selectors.teams_matching(rows, text)
+    find = CharFilter(
+        label="Name or ID", method=narrowed(selectors.teams_matching), widget=TextInput({"type": "search"})
+    )
 
 
 @page(organizer_of)

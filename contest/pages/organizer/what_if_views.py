@@ -1,7 +1,6 @@
 """The page where organizers try other numbers on all answers there are, and see which verdicts would change."""
 
 from collections import Counter
-from collections.abc import Iterable
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
@@ -23,7 +22,6 @@ from adjudication.what_if import (
 )
 from adjudication.wording import reasons_words
 from common import charts
-from common.charts import ChartValue
 from common.domain_clock import domain_now
 from common.errors import WrongFields
 from common.remembered import remembered
@@ -78,7 +76,7 @@ def _shares_content(limits: list[tuple[str, Fraction]]) -> dict[str, Any]:
     """Return the smallest boxes of the rulings in force as a drawing, with the limits as lines in it (R14)."""
     step = 100 // SHARE_BINS
     counts = remembered("box-shares", _SHARES_SECONDS, lambda: box_shares(SHARE_BINS))
-    values = [ChartValue(f"{at * step} to {(at + 1) * step} %", count) for at, count in enumerate(counts)]
+    values = [charts.ChartValue(f"{at * step} to {(at + 1) * step} %", count) for at, count in enumerate(counts)]
     chart = charts.columns("shares", "Pictures by the smallest box, percent of the picture", values)
     ticks = [(percent, round(percent / 100 * chart.width, 1)) for percent in range(0, 101, 10)]
     drawn = [(words, float(100 * share), round(float(share) * chart.width, 1)) for words, share in limits]
@@ -130,10 +128,6 @@ def _changed_picture_content(change: PictureChange, now: datetime) -> dict[str, 
         "image": image,
         "url": picture_url(image, now=now),
         "words": KINDS[_kind(change)],
-        "before": _verdict(ruling.label, ruling.reasons),
+        "before": f"valid: {ruling.label}" if ruling.label else reasons_words(ruling.reasons),
         "after": (after.label or reasons_words(after.reasons)) if after else "",
     }
-
-
-def _verdict(label: str, reasons: Iterable[str]) -> str:
-    return f"valid: {label}" if label else reasons_words(reasons)
