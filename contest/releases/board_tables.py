@@ -80,11 +80,10 @@ def teams_named_by_board(week: Week) -> set[int]:
 
 def _appeal_rows(week: Week) -> Rows:
     rows = Appeal.objects.filter(case__in=decisions_on_pictures(week).values("case")).order_by(by_bytes("public_id"))
-    columns = (
+    return rows.values_list(
         "public_id", "image__public_id", "ruling__number", "side", "team__public_id", "defense__public_id", "sent_at",
         "argument", "marks", "case__public_id",
     )  # fmt: skip
-    return rows.values_list(*columns)
 
 
 def _statement_rows(week: Week) -> Rows:
@@ -94,20 +93,18 @@ def _statement_rows(week: Week) -> Rows:
 
 
 def _case_rows(week: Week) -> Rows:
-    columns = (
+    return decisions_on_pictures(week).order_by(by_bytes("case__public_id")).values_list(
         "case__public_id", "case__image__public_id", "case__ruling__number", "case__opened_at",
         "case__policy__version", "decided_at", "policy__version", "outcome", "label", "reasons", "explanation",
         *_COUNTED, "ruling__number", "panel__number", "case__closed_at", "case__result__number",
     )  # fmt: skip
-    return decisions_on_pictures(week).order_by(by_bytes("case__public_id")).values_list(*columns)
 
 
 def _motion_rows(week: Week) -> Rows:
-    columns = (
+    return motions_of(week).order_by(by_bytes("case__public_id")).values_list(
         "case__public_id", "case__motion", "case__subject", "case__details", "case__reason", "case__opened_at",
         "case__policy__version", "decided_at", "policy__version", "outcome", "explanation", *_COUNTED,
     )  # fmt: skip
-    return motions_of(week).order_by(by_bytes("case__public_id")).values_list(*columns)
 
 
 def _examination_rows(week: Week) -> Rows:

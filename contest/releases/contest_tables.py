@@ -4,7 +4,6 @@ Each states what happened in its week, as it stood when that was over: what is d
 and makes no errata of this one. All functions run inside `contest.releases.snapshot.snapshot`.
 """
 
-from collections.abc import Iterable
 from datetime import datetime
 from functools import reduce
 from operator import or_
@@ -20,16 +19,14 @@ from contest.core.week_pictures import images_of_week, releasable_images
 from contest.core.weeks import week_called
 from contest.defenses.models import DefenseEntry
 from contest.ledger.models import LedgerEntry
-from contest.releases.board_tables import board_rows, decided_motions, examinations, teams_named_by_board, within
+from contest.releases.board_tables import Rows, board_rows, decided_motions, examinations, teams_named_by_board, within
 from contest.releases.files import ReleaseFolder
-from contest.releases.table_files import Row, by_bytes, stream, write_table
+from contest.releases.table_files import by_bytes, stream, write_table
 from contest.teams.models import Association, AssociationMistake
 from labeling.models import Panel
 from policy.calendar import Week
 from scoring.enums import RunState, TrialKind
 from scoring.models import Trial
-
-Rows = Iterable[Row]
 
 
 def write_contest_tables(folder: ReleaseFolder, week: Week) -> dict[str, int]:
@@ -181,8 +178,11 @@ def _eligibility_rows(week: Week) -> Rows:
 
 
 def _decision_rows(week: Week) -> Rows:
-    columns = ("pk", "kind", "subject", "details", "reason", "policy__version", "decided_at", "case__public_id")
-    return decisions_of(week).order_by("pk").values_list(*columns)
+    return (
+        decisions_of(week)
+        .order_by("pk")
+        .values_list("pk", "kind", "subject", "details", "reason", "policy__version", "decided_at", "case__public_id")
+    )
 
 
 def _batch_rows(week: Week) -> Rows:
@@ -204,12 +204,11 @@ def _stakes_of(week: Week) -> QuerySet[Stake]:
 
 
 def _stake_rows(week: Week) -> Rows:
-    columns = (
+    return _stakes_of(week).order_by("pk").values_list(
         "pk", "defense__public_id", "kind", "batch__public_id", "paid_by__public_id", "cents", "asked_at", "staked_at",
         _known_by_week_end(week, "clock_from"), _known_by_week_end(week, "ended_at"),
         _known_by_week_end(week, "ended_at", "end"),
     )  # fmt: skip
-    return _stakes_of(week).order_by("pk").values_list(*columns)
 
 
 def _award_rows(week: Week) -> Rows:

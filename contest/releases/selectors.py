@@ -100,7 +100,7 @@ def neighbouring_releases(release: Release) -> tuple[Release | None, Release | N
 
 def listed_releases(release: Release) -> dict[str, Any]:
     """Return a release as programs read it: what a mirror compares with, and what it is rebuilt from."""
-    site = settings.PUBLIC_URL
+    site, signature = settings.PUBLIC_URL, settings.RELEASE_DIR / release.name / form.SIGNATURE
     return {
         "name": release.name,
         "week": release.week,
@@ -112,12 +112,8 @@ def listed_releases(release: Release) -> dict[str, Any]:
         "previous_sha256": release.previous_sha256,
         "page": site + reverse("release", args=[release.name]),
         "file": site + reverse("release-zip", args=[release.name]),
-        "signature": site + reverse("release-signature", args=[release.name]) if _is_signed(release) else "",
+        "signature": site + reverse("release-signature", args=[release.name]) if signature.is_file() else "",
     }
-
-
-def _is_signed(release: Release) -> bool:
-    return (settings.RELEASE_DIR / release.name / form.SIGNATURE).is_file()
 
 
 # Files ---------------------------------------------------------------------------------------------------------------

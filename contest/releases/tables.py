@@ -86,8 +86,6 @@ def _image_rows(week: Week) -> QuerySet[Image, Row]:
     return rows.values_list(*columns, Subquery(first.values("team__public_id")[:1]), "received_at")
 
 
-_BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
-_STATEMENTS = ("complete", "unoccluded", "real")
 _RESPONSE = (
     "pk",
     "image__public_id",
@@ -97,8 +95,8 @@ _RESPONSE = (
     "contains_bird",
     "contains_bicycle",
     "outline",
-    *_BOX,
-    *_STATEMENTS,
+    *("box_xmin", "box_ymin", "box_xmax", "box_ymax"),
+    *("complete", "unoccluded", "real"),
     "milliseconds",
     "counted",
     "voided__voiding__reason",
@@ -106,16 +104,13 @@ _RESPONSE = (
 _COUNTED = Q(place__isnull=False, voided__isnull=True)
 
 
-def _response_rows(week: Week) -> QuerySet[Response, Row]:
-    return published_responses(week).order_by("pk").annotate(counted=_COUNTED).values_list(*_RESPONSE)
-
-
 def write_responses(folder: ReleaseFolder, week: Week) -> dict[str, int]:
     """Write `responses.csv`, and `responses.parquet` from it. Returns table -> number of rows, for the manifest."""
     # Imported here: pyarrow is large, and the pages only ask this package what a release still waits for.
     from contest.releases.parquet import write_parquet
 
-    number = write_table(folder, form.RESPONSES, _response_rows(week))
+    rows = published_responses(week).order_by("pk").annotate(counted=_COUNTED).values_list(*_RESPONSE)
+    number = write_table(folder, form.RESPONSES, rows)
     write_parquet(folder.path / form.RESPONSES, folder.path / form.PARQUET)
     folder.add(form.PARQUET)
     return {form.RESPONSES: number}

@@ -63,7 +63,9 @@ def _pictures(waiting: Mapping[str, int]) -> Iterator[WeekStep]:
 def _release(week: Week, waiting: Mapping[str, int], now: datetime) -> Iterator[WeekStep]:
     parts = parts_of(week.name)
     if parts:
-        yield WeekStep("Release", StepState.DONE, _published_words(parts))
+        names = ", ".join(part.name for part in parts)
+        words = f"{names}. Check a copy with python3 verify.pyz {parts[-1].name}.zip."
+        yield WeekStep("Release", StepState.DONE, words)
         yield _errata(week, parts[-1])
         return
     first = first_moment(week.start)
@@ -81,11 +83,6 @@ def _release(week: Week, waiting: Mapping[str, int], now: datetime) -> Iterator[
         state, words = StepState.WAITS, "It is due, and is built by itself after those of the weeks before."
     yield WeekStep("Release", state, words, "organizer-releases", "ended")
     yield WeekStep("Corrections", StepState.LATER, "After the release, when something was added.")
-
-
-def _published_words(parts: list[Release]) -> str:
-    names = ", ".join(part.name for part in parts)
-    return f"{names}. Check a copy with python3 verify.pyz {parts[-1].name}.zip."
 
 
 def _errata(week: Week, newest: Release) -> WeekStep:
