@@ -93,7 +93,7 @@ def _by_defense(*work: "QuerySet[Run] | QuerySet[Trial]") -> Counter[int]:
 def why_stuck(defense: Defense, *, now: datetime) -> str:
     """Return why what was asked of one defense gets no answer now and who mends that; empty where it has its turn."""
     waits = _has_open_work(defense)
-    gave_up = _gave_up(defense)
+    gave_up = trials_to_retry().filter(defense=defense).exists() or runs_to_retry().filter(defense=defense).exists()
     if not waits and not gave_up:
         return ""
     what = missing(now=now)
@@ -128,10 +128,6 @@ def reruns_to_apply() -> QuerySet[Rerun]:
 def _has_open_work(defense: Defense) -> bool:
     rows = (kind._default_manager.filter(defense=defense, state__in=_OPEN) for kind in (Trial, Run))
     return any(each.exists() for each in rows)
-
-
-def _gave_up(defense: Defense) -> bool:
-    return trials_to_retry().filter(defense=defense).exists() or runs_to_retry().filter(defense=defense).exists()
 
 
 FINISHED = "finished, not applied"

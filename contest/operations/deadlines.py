@@ -14,7 +14,6 @@ from zoneinfo import ZoneInfo
 from django.db.models import Count, Q, QuerySet
 
 from common import charts
-from common.charts import Chart, ChartValue
 from common.remembered import remembered
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.stuck_panels import StuckGroup, stuck_groups
@@ -145,7 +144,7 @@ class DeadlineForecast:
     at_work: tuple[ExpectedTasker, ...]
     lost: float
     why_not: str
-    hours: Chart
+    hours: charts.Chart
     weeks: tuple[Deadline, ...] = ()
     waiting: tuple[UnfinishedPicture, ...] = ()
     stuck: tuple[StuckGroup, ...] = ()
@@ -382,11 +381,11 @@ def _expected_by_person(
     return tuple(sorted(rows, key=lambda row: (-row.per_day, row.public_id)))
 
 
-def _hour_chart(workers: Sequence[TaskerPace], now: datetime, zone: str) -> Chart:
+def _hour_chart(workers: Sequence[TaskerPace], now: datetime, zone: str) -> charts.Chart:
     """A usual day of those at work, hour by hour from now on."""
     values = []
     for at in range(HOURS):
         usual = sum(sum(day[at] for day in each.days) / len(each.days) for each in workers)
         hour = f"{now.astimezone(ZoneInfo(zone)) + at * _HOUR:%H}"
-        values.append(ChartValue(f"from {hour}:00", round(usual), short=hour))
+        values.append(charts.ChartValue(f"from {hour}:00", round(usual), short=hour))
     return charts.columns("usual-hours", f"Answers in each hour of a usual day, {zone}", values)

@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
 from common import charts
-from common.charts import Chart, ChartValue
 from common.remembered import remembered
-from monitoring.answer_rows import AnswerRow, PanelComparison, company
+from monitoring.answer_rows import AnswerRow, company
 from monitoring.gold_choice import USUAL_IOU_PERCENT
 from monitoring.rules import QUESTIONS
 
@@ -67,7 +66,7 @@ class Disagreement:
     panels: int
     questions: tuple[QuestionDisagreement, ...]
     pictures: tuple[DisagreedPicture, ...]
-    chart: Chart
+    chart: charts.Chart
 
 
 def disagreement(*, now: datetime) -> Disagreement:
@@ -85,7 +84,7 @@ def read_disagreement(*, now: datetime) -> Disagreement:
     asked, differing = Counter[str](), list[DisagreedPicture]()
     for panel, public_id in pictures.items():
         members = together.panels.get(panel, [])
-        overlap = _overlap(members, together)
+        overlap = min([together.overlaps[row.pk] for row in members if row.pk in together.overlaps], default=None)
         said = _answers_in_words(members)
         asked.update([*said, *([] if overlap is None else [OUTLINE])])
         apart = [question for question, answers in said.items() if len(set(answers)) > 1]
@@ -95,7 +94,9 @@ def read_disagreement(*, now: datetime) -> Disagreement:
     counted = Counter(question for each in differing for question in each.questions)
     questions = tuple(QuestionDisagreement(name, counted[key], asked[key]) for key, name in NAMES.items())
     most = sorted((each for each in differing if each.questions), key=_most_first)
-    return Disagreement(len(pictures), questions, tuple(most[:MOST_LISTED]), _chart(questions))
+    shares = [charts.ChartValue(each.name, round(100 * each.share)) for each in questions if each.share is not None]
+    chart = charts.bars("disagreement", "Panels whose members differed, percent", shares)
+    return Disagreement(len(pictures), questions, tuple(most[:MOST_LISTED]), chart)
 
 
 def _answers_in_words(members: Sequence[AnswerRow]) -> dict[str, list[object]]:
@@ -105,14 +106,5 @@ def _answers_in_words(members: Sequence[AnswerRow]) -> dict[str, list[object]]:
     return {question: said for question, said in given.items() if len(said) > 1}
 
 
-def _overlap(members: Sequence[AnswerRow], together: PanelComparison) -> float | None:
-    return min([together.overlaps[row.pk] for row in members if row.pk in together.overlaps], default=None)
-
-
 def _most_first(each: DisagreedPicture) -> tuple[int, float, str]:
     return -len(each.questions), 100.0 if each.overlap is None else each.overlap, each.public_id
-
-
-def _chart(questions: Sequence[QuestionDisagreement]) -> Chart:
-    values = [ChartValue(each.name, round(100 * each.share)) for each in questions if each.share is not None]
-    return charts.bars("disagreement", "Panels whose members differed, percent", values)

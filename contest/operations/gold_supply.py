@@ -9,7 +9,6 @@ from typing import Any
 from django.db.models import Count, Exists, F, OuterRef, Q, Sum
 
 from common import charts
-from common.charts import Chart, ChartValue
 from labeling.enums import KnownUse, TaskerState
 from labeling.models import Assignment, GoldMark, KnownPicture, Response, Tasker
 from monitoring.statistics import wilson
@@ -79,12 +78,12 @@ def gold_supply(policy: Policy, *, now: datetime) -> dict[str, Any]:
     }
 
 
-def _chart(counts: Mapping[str, int]) -> Chart:
+def _chart(counts: Mapping[str, int]) -> charts.Chart:
     values = [
-        ChartValue("fresh", counts["usable"] - counts["worn"], "valid"),
-        ChartValue("nearly used up", counts["worn"]),
-        ChartValue("used up", counts["used_up"], "rejected"),
-        ChartValue("held", counts["held"]),
+        charts.ChartValue("fresh", counts["usable"] - counts["worn"], "valid"),
+        charts.ChartValue("nearly used up", counts["worn"]),
+        charts.ChartValue("used up", counts["used_up"], "rejected"),
+        charts.ChartValue("held", counts["held"]),
     ]
     return charts.bars("gold-states", "Gold pictures by state", values)
 

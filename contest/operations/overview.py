@@ -13,7 +13,6 @@ from django.db.models import Count
 from adjudication.enums import Verdict
 from adjudication.wording import reason_name
 from common import charts
-from common.charts import Chart, ChartValue
 from common.errors import NotFound
 from common.remembered import remembered
 from contest.core.breaks import breaks_in_force
@@ -28,7 +27,6 @@ from contest.operations.hanging_leases import hanging_leases
 from contest.operations.late_cases import case_backlog
 from contest.operations.picture_ages import panel_ages
 from contest.operations.scoring_figures import reruns_not_over
-from contest.operations.stages import PipelineStage
 from contest.operations.sweep_health import SweepState, sweep_health, sweeps_in_trouble
 from contest.operations.waiting_items import in_line, oldest_first, waiting_items
 from contest.releases.selectors import unreleased_weeks
@@ -94,6 +92,9 @@ def read_overview(*, now: datetime) -> dict[str, Any]:
     figures = _defenses(groups, policy)
     days = throughput.throughput_by_day(now=now, zone=policy.time_zone)
     sweeps = sweep_health(now=now)
+    reasons = [
+        charts.ChartValue(reason_name(name), count, Verdict.REJECTED) for name, count in standing.reasons.items()
+    ]
     dead, board, week = dead_runs(), case_backlog(now=now), next(unreleased_weeks(now), None)
     return {
         "now": now,
@@ -107,7 +108,7 @@ def read_overview(*, now: datetime) -> dict[str, Any]:
             *_steps_of_scoring(standing.of(Verdict.VALID), groups, figures),
         ),
         "verdicts": _verdict_chart(standing),
-        "reasons": _reason_chart(standing),
+        "reasons": charts.bars("reasons", "Rejected pictures by reason", reasons),
         "ruled": sum(standing.verdicts.values()),
         "answers": _day_chart("answers", "Answers per day", [(day.start, day.answers) for day in days]),
         "rulings": _day_chart("rulings", "Rulings per day", [(day.start, day.rulings) for day in days]),
@@ -140,7 +141,9 @@ def read_overview(*, now: datetime) -> dict[str, Any]:
     }
 
 
-def _steps_before_rulings(now: datetime, undealt: PipelineStage, panels: dict[int, PipelineStage]) -> list[Step]:
+def _steps_before_rulings(
+    now: datetime, undealt: stages.PipelineStage, panels: dict[int, stages.PipelineStage]
+) -> list[Step]:
     later, full, held = stages.due_later(now), stages.full_panels(), stages.held_panels()
     oldest = min((stage.oldest for stage in panels.values() if stage.oldest), default=None)
     steps = [Step("Under embargo, due later", later.count, later.oldest, "embargo")] if later.count else []
@@ -214,23 +217,18 @@ def _abstained(defense: Defense) -> int | None:
     return round(100 * answers.count(DefenseAnswer.ABSTAIN) / len(answers)) if answers else None
 
 
-def _verdict_chart(standing: stages.Rulings) -> Chart:
+def _verdict_chart(standing: stages.Rulings) -> charts.Chart:
     values = [
-        ChartValue(f"valid, {label}", count, Verdict.VALID)
+        charts.ChartValue(f"valid, {label}", count, Verdict.VALID)
         for (verdict, label), count in sorted(standing.verdicts.items())
         if verdict == Verdict.VALID
     ]
-    rejected = ChartValue("rejected", standing.of(Verdict.REJECTED), Verdict.REJECTED)
+    rejected = charts.ChartValue("rejected", standing.of(Verdict.REJECTED), Verdict.REJECTED)
     return charts.bars("verdicts", "Pictures by verdict", [*values, rejected])
 
 
-def _reason_chart(standing: stages.Rulings) -> Chart:
-    values = [ChartValue(reason_name(reason), count, Verdict.REJECTED) for reason, count in standing.reasons.items()]
-    return charts.bars("reasons", "Rejected pictures by reason", values)
-
-
-def _day_chart(key: str, title: str, days: Sequence[tuple[datetime, int]]) -> Chart:
-    values = [ChartValue(f"{day:%a} {day.day} {day:%b}", count, short=str(day.day)) for day, count in days]
+def _day_chart(key: str, title: str, days: Sequence[tuple[datetime, int]]) -> charts.Chart:
+    values = [charts.ChartValue(f"{day:%a} {day.day} {day:%b}", count, short=str(day.day)) for day, count in days]
     return charts.columns(key, title, values)
 
 

@@ -10,7 +10,6 @@ from django.db.models import Count, Q
 from django.db.models.functions import Coalesce
 
 from common import charts
-from common.charts import Chart, ChartValue
 from labeling.enums import PanelState
 from labeling.models import Panel
 
@@ -46,7 +45,7 @@ class PanelAges:
 
     missing: tuple[int, ...]
     rows: tuple[PanelAge, ...]
-    chart: Chart
+    chart: charts.Chart
 
 
 def panel_ages(*, now: datetime) -> PanelAges:
@@ -56,7 +55,7 @@ def panel_ages(*, now: datetime) -> PanelAges:
     rows = panels.order_by("missing").values("missing")
     found: list[Any] = list(rows.annotate(**{f"age_{at}": Count("pk", filter=span) for at, span in _spans(now)}))
     shown = tuple(PanelAge(name, tuple(row[f"age_{at}"] for row in found)) for at, (name, _) in enumerate(_AGES))
-    chart = charts.bars("panel-ages", "Open panels by age", [ChartValue(age.name, age.total) for age in shown])
+    chart = charts.bars("panel-ages", "Open panels by age", [charts.ChartValue(age.name, age.total) for age in shown])
     return PanelAges(tuple(row["missing"] for row in found), shown, chart)
 
 

@@ -122,7 +122,8 @@ def _public_breaks() -> QuerySet[Break]:
 
 def breaks_of_team(teams: Collection[Team], *, now: datetime) -> list[TeamBreakRow]:
     """Return the breaks that the team is credited with, each pair of picture and defense once, newest first."""
-    credited = _credited(teams, now).filter(released("image__"))
+    sent = Attack.objects.filter(public_attack_condition(now=now), has_credit(), team__in=teams)
+    credited = sent.filter(released("image__")).select_related("image", "team")
     attacks = {
         each.image_id: each for each in credited.filter(Exists(_public_breaks().filter(image=OuterRef("image"))))
     }
@@ -133,11 +134,6 @@ def breaks_of_team(teams: Collection[Team], *, now: datetime) -> list[TeamBreakR
         row = TeamBreakRow(each.defense, attacks[each.image_id], each.found_at, each.defense_id in own)
         found.setdefault((each.defense_id, each.image_id), row)
     return list(found.values())[::-1]
-
-
-def _credited(teams: Collection[Team], now: datetime) -> QuerySet[Attack]:
-    rows = Attack.objects.filter(public_attack_condition(now=now), has_credit(), team__in=teams)
-    return rows.select_related("image", "team")
 
 
 def team_counts(teams: Collection[Team], breaks: Iterable[TeamBreakRow], *, now: datetime) -> TeamCounts:

@@ -39,11 +39,6 @@ def _match(form: re.Pattern[str], bare: str) -> re.Match[str] | None:
     return found if found and bare.isascii() and _AFTER.fullmatch(bare, found.end()) else None
 
 
-def _month(found: re.Match[str]) -> tuple[int, int]:
-    year = int(found["year"])
-    return (1900 if year >= 91 else 2000) + year, int(found["month"])
-
-
 def _new_fits(found: re.Match[str], today: date) -> bool:
     month = 2000 + int(found["year"]), int(found["month"])
     digits = 4 if month < _FIVE_DIGITS else 5
@@ -52,6 +47,7 @@ def _new_fits(found: re.Match[str], today: date) -> bool:
 
 
 def _old_fits(found: re.Match[str]) -> bool:
-    month = _month(found)
+    year = int(found["year"])
+    month = (1900 if year >= 91 else 2000) + year, int(found["month"])
     known = _FIRST <= month < _NEW_FORM and 1 <= month[1] <= 12
     return known and found["archive"].lower() in ARCHIVES and int(found["number"]) > 0

@@ -14,7 +14,7 @@ ON_A_PAGE = 50
 
 
 def page_end(request: HttpRequest) -> int | None:
-    """Return the number of the entry that a page of the ledger ends before, None for the newest."""
+    """Return the number of the row that the address asks for those before, None for the newest."""
     return whole_number(request.GET.get("before", ""))
 
 

@@ -9,7 +9,6 @@ from django.shortcuts import render
 
 from common.domain_clock import domain_now
 from common.errors import NotFound
-from common.typed import whole_number
 from common.web.lists import csv_file
 from common.web.page import page
 from contest.core.roles import roles_of
@@ -23,6 +22,7 @@ from contest.defenses.warmups import newest_warmup
 from contest.pages.public.risk_curve import curve
 from contest.record import defense_figures
 from contest.web.file_responses import serve_stored
+from contest.web.page_context import page_end
 from policy.selectors import policy_in_force
 from scoring.enums import ConditionStatus
 from scoring.models import Defense
@@ -55,7 +55,7 @@ def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
     defense, kind = defense_named(public_id, public=public), _kind(request)
     found = defense_figures.defense_statistics(defense, public=public)
     outside = defense_figures.mistakes_outside_of(defense, public=public)
-    shown, before = defense_figures.pictures(defense, public=public, kind=kind, before=_before(request), now=now)
+    shown, before = defense_figures.pictures(defense, public=public, kind=kind, before=page_end(request), now=now)
     context = {
         "defense": defense,
         "public": public,
@@ -159,10 +159,6 @@ def _is_public(request: HttpRequest) -> bool:
 def _kind(request: HttpRequest) -> str:
     asked = request.GET.get("show", "")
     return asked if asked in defense_figures.KINDS else ""
-
-
-def _before(request: HttpRequest) -> int | None:
-    return whole_number(request.GET.get("before", ""))
 
 
 def _for_organizers(defense: Defense) -> dict[str, Any]:

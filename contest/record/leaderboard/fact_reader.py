@@ -35,7 +35,10 @@ def read_facts() -> of.LeaderboardFacts:
             pictures=tuple(_pictures()),
             attacks=tuple(_attacks()),
             rulings=tuple(_rulings()),
-            breaks=tuple(_breaks()),
+            breaks=tuple(
+                of.BreakFacts(*row)
+                for row in recorded_mistakes().values_list("pk", "defense", "image", "ruling__label", "found_at")
+            ),
             answers=tuple(_answers()),
             varied=tuple(_varied()),
             names={pk: TeamName(*row) for pk, *row in Team.objects.values_list("pk", "public_id", "name")},
@@ -84,11 +87,6 @@ def _rulings() -> Iterator[of.RulingFacts]:
     sent = Attack.objects.filter(withdrawn_at__isnull=True).values("image")
     rows = Ruling.objects.filter(Q(image__in=sent) | Q(image__in=recorded_mistakes().order_by().values("image")))
     return (of.RulingFacts(*row) for row in rows.values_list("image", "number", "decided_at", "label"))
-
-
-def _breaks() -> Iterator[of.BreakFacts]:
-    rows = recorded_mistakes().values_list("pk", "defense", "image", "ruling__label", "found_at")
-    return (of.BreakFacts(*row) for row in rows)
 
 
 # Answers --------------------------------------------------------------------------------------------------------------

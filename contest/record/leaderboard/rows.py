@@ -120,11 +120,9 @@ def _defense(row: Mapping[str, Any]) -> DefenseRank:
         "state": DefenseStanding(row["state"]),
         "team": row["team"] and TeamName(**row["team"]),
         "eligibility": row["eligibility"] and AnswerTotals(**row["eligibility"]),
-        "broken_by": tuple(_breaker(team) for team in row["broken_by"]),
+        "broken_by": tuple(
+            BreakerRow(team["id"], team["name"], datetime.fromisoformat(team["at"])) for team in row["broken_by"]
+        ),
         "warmup_warnings": tuple(row.get("warmup_warnings", ())),  # older tables have none
     }
     return DefenseRank(**read)
-
-
-def _breaker(team: Mapping[str, Any]) -> BreakerRow:
-    return BreakerRow(team["id"], team["name"], datetime.fromisoformat(team["at"]))

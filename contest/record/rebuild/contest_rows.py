@@ -164,17 +164,14 @@ def fill_grants() -> None:
             if decision.kind == DecisionKind.GRANT:
                 _grant(decision, team)
             else:
-                _revoke(team)
+                held = Entitlement.objects.filter(team=team, state=EntitlementState.ACCEPTED)
+                held.update(state=EntitlementState.REVOKED)
 
 
 def _grant(decision: BoardDecision, team: int) -> None:
     when = {"asked_at": decision.decided_at, "decided_at": decision.decided_at}
     told = {"kind": EntitlementKind.GRANT, "state": EntitlementState.ACCEPTED, "decision": decision}
     Entitlement.objects.create(team_id=team, **told, **when)
-
-
-def _revoke(team: int) -> None:
-    Entitlement.objects.filter(team=team, state=EntitlementState.ACCEPTED).update(state=EntitlementState.REVOKED)
 
 
 def fill_money(record: MirroredRecord) -> None:
