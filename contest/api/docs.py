@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from drf_spectacular.generators import SchemaGenerator
 
+from common.database.grouping import grouped
 from common.web.page import page
 
 Schema = Mapping[str, Any]
@@ -34,11 +35,12 @@ def call_groups() -> dict[str, list[dict[str, Any]]]:
     """Return what the page tells of each call, by its first word, in the order of the schema; made once per process."""
     generator = SchemaGenerator()  # type: ignore[no-untyped-call]
     schema = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for path, methods in schema["paths"].items():
-        for method in (each for each in _METHODS if each in methods):
-            groups.setdefault(methods[method]["tags"][0], []).append(_call(schema, path, method, methods[method]))
-    return groups
+    return grouped(
+        (methods[method]["tags"][0], _call(schema, path, method, methods[method]))
+        for path, methods in schema["paths"].items()
+        for method in _METHODS
+        if method in methods
+    )
 
 
 def _call(schema: Schema, path: str, method: str, operation: Schema) -> dict[str, Any]:

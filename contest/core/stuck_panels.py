@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.core.cache import cache
 
+from common.database.grouping import grouped
 from labeling.enums import StuckCause
 from labeling.stuck_panels import AWAY_AFTER, MOST_LOOKED_AT, StuckPanel, stuck_panels
 
@@ -71,9 +72,7 @@ def stuck_groups(*, now: datetime) -> tuple[StuckGroup, ...]:
 
 def read_stuck_groups(*, now: datetime) -> tuple[StuckGroup, ...]:
     """Return the causes that keep panels from being finished, read afresh."""
-    found: dict[StuckCause, list[StuckPanel]] = {}
-    for each in stuck_panels(now=now):
-        found.setdefault(each.cause, []).append(each)
+    found = grouped((each.cause, each) for each in stuck_panels(now=now))
     return tuple(StuckGroup(cause, tuple(found[cause])) for cause in StuckCause if cause in found)
 
 

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
+from common.database.grouping import grouped
 from contest.core.breaks import SupposedRuling, breaks_in_force
 from contest.core.enums import DecisionKind, DefenseStanding, StakeEnd
 from contest.core.models import Attack, AttackTarget, Award, BoardDecision, Break, Stake, StakeBatch, Team
@@ -334,9 +335,7 @@ def _won(defenses: set[int], breaks: QuerySet[Break]) -> set[int]:
     (R27), and not withheld for good (R38)."""
     if not defenses:
         return set()
-    sent: dict[int, list[datetime]] = {}
-    for defense, at in breaks.filter(defense__in=defenses).values_list("defense", first_sent_at()):
-        sent.setdefault(defense, []).append(at)
+    sent = grouped(breaks.filter(defense__in=defenses).values_list("defense", first_sent_at()))
     won = Stake.objects.filter(defense__in=defenses, end=StakeEnd.WON).exclude(pk__in=forfeited_stakes())
     won = won.select_related("defense__entry__team")
     return {each.defense_id for each in won if not _in_time(each, sent) and is_paid_for(each, now=each.ended_at)}

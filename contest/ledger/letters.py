@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django.urls import reverse
 
+from common.database.grouping import grouped
 from common.times import to_the_second
 from contest.core.enums import AccountKind, MessageKind
 from contest.core.models import Team
@@ -18,11 +19,12 @@ from policy.selectors import policy_in_force
 
 def notify_posted(entries: Iterable[LedgerEntry], *, now: datetime) -> None:
     """Tell each team what these entries move to its account and away from it, in one letter."""
-    by_team: dict[Team, list[tuple[int, LedgerEntry]]] = {}
-    for entry in entries:
-        for side, sign in ((entry.target, 1), (entry.source, -1)):
-            if side.team is not None:
-                by_team.setdefault(final_team(side.team), []).append((sign * entry.cents, entry))
+    by_team = grouped(
+        (final_team(side.team), (sign * entry.cents, entry))
+        for entry in entries
+        for side, sign in ((entry.target, 1), (entry.source, -1))
+        if side.team is not None
+    )
     for team, moved in by_team.items():
         currency = policy_in_force(now).policy.currency
         notify(

@@ -15,6 +15,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from common.database.grouping import grouped
 from common.errors import Conflict, InvalidInput, required
 from contest.core.decisions import MotionMandate, record_decision
 from contest.core.enums import AccountKind, DecisionKind
@@ -66,11 +67,11 @@ def withheld_of(of: Account, team: Team | None = None, award: Award | None = Non
 def withheld_of_stakes(planned: Iterable[LedgerEntry] = ()) -> dict[int, list[WithheldAmount]]:
     """Return stake -> what is or was withheld of the shares of teams, each team once; `planned` are entries on paper
     that count as well."""
-    of_stakes: dict[int, list[WithheldAmount]] = {}
-    for each in ever_withheld(planned):
-        if each.account.stake_id is not None and each.team is not None:
-            of_stakes.setdefault(each.account.stake_id, []).append(each)
-    return of_stakes
+    return grouped(
+        (each.account.stake_id, each)
+        for each in ever_withheld(planned)
+        if each.account.stake_id is not None and each.team is not None
+    )
 
 
 def ever_withheld(planned: Iterable[LedgerEntry] = ()) -> Iterator[WithheldAmount]:

@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, QuerySet
 from django.urls import reverse
 
+from common.database.grouping import grouped
 from contest.core.breaks import breaks_in_force
 from contest.core.enums import MessageKind
 from contest.core.models import Attack, Break, Team
@@ -40,9 +41,7 @@ def _news(now: datetime) -> QuerySet[Break]:
 
 def notify_broke(*, now: datetime) -> int:
     """Tell senders what their pictures broke, that of a team and week together; return how many messages."""
-    breaks: dict[int, list[Break]] = {}
-    for each in _news(now):
-        breaks.setdefault(each.image_id, []).append(each)
+    breaks = grouped((each.image_id, each) for each in _news(now))
     sent = Attack.objects.filter(senders_notified(now=now), image__in=breaks).select_related("team")
     groups = attacks_by_team_and_week(sent.order_by("received_at", "pk"))
     return sum(_notify_broke(team, week, attacks, breaks, now) for (team, week), attacks in groups.items())
@@ -80,9 +79,7 @@ def notify_broken(*, now: datetime) -> int:
     """Tell the makers of a defense by whose pictures it was broken, with the release of those; return how many
     messages."""
     rows = _news(now).filter(released("image__")).annotate(sent_at=first_sent_at())
-    by_defense: dict[Defense, list[Break]] = {}
-    for each in rows:
-        by_defense.setdefault(each.defense, []).append(each)
+    by_defense = grouped((each.defense, each) for each in rows)
     return sum(_notify_broken(defense, breaks, now) for defense, breaks in by_defense.items())
 
 

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 from django.db.models import Count, Q, QuerySet
 
 from common import charts
+from common.database.grouping import grouped
 from common.remembered import remembered
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.stuck_panels import StuckGroup, stuck_groups
@@ -374,9 +375,7 @@ def _expected_by_person(
     workers: Sequence[TaskerPace], names: Mapping[int, tuple[int, str]]
 ) -> tuple[ExpectedTasker, ...]:
     """One line for each person, by the public IDs they have."""
-    ids: dict[int, list[str]] = {}
-    for key, public_id in names.values():
-        ids.setdefault(key, []).append(public_id)
+    ids = grouped(names.values())
     rows = [ExpectedTasker(", ".join(sorted(ids[each.key])), each.per_day, len(each.days)) for each in workers]
     return tuple(sorted(rows, key=lambda row: (-row.per_day, row.public_id)))
 

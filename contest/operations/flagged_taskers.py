@@ -1,10 +1,10 @@
 """Taskers who are paused or flagged by a rule (R6)."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from common.database.grouping import grouped
 from labeling.enums import TaskerState
 from labeling.models import MonitoringEvent, StateChange, Tasker
 
@@ -28,9 +28,8 @@ class FlaggedTasker:
 def flagged_taskers(*, now: datetime) -> tuple[FlaggedTasker, ...]:
     """Return the taskers to look at, MOST_LISTED at most: the paused first, since they wait; then the newest."""
     events = MonitoringEvent.objects.filter(fired_at__gt=now - LATELY, tasker__left_at__isnull=True)
-    fired: dict[Tasker, list[MonitoringEvent]] = defaultdict(list)
-    for event in events.select_related("rule", "tasker").order_by("-fired_at", "-pk")[:_MOST_EVENTS]:
-        fired[event.tasker].append(event)
+    newest = events.select_related("rule", "tasker").order_by("-fired_at", "-pk")[:_MOST_EVENTS]
+    fired = grouped((event.tasker, event) for event in newest)
     since = _paused_since()
     found = [_noticed(tasker, fired.get(tasker, []), since.get(tasker)) for tasker in fired.keys() | since.keys()]
     return tuple(sorted(found, key=_first)[:MOST_LISTED])

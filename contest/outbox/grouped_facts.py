@@ -7,6 +7,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q
 
+from common.database.grouping import grouped
 from contest.core.embargo import public_attack_condition, public_attacks
 from contest.core.enums import MessageKind
 from contest.core.models import Attack, Team
@@ -53,10 +54,7 @@ def senders_notified(*, now: datetime) -> Q:
 
 def attacks_by_team_and_week(attacks: Iterable[Attack]) -> dict[tuple[Team, str], list[Attack]]:
     """Return team and week -> its attacks, by the team that each sender is part of now."""
-    found: dict[tuple[Team, str], list[Attack]] = {}
-    for attack in attacks:
-        found.setdefault((final_team(attack.team), attack.week), []).append(attack)
-    return found
+    return grouped(((final_team(attack.team), attack.week), attack) for attack in attacks)
 
 
 def receipts_of(images: Iterable[int], *, now: datetime) -> dict[int, Attack]:

@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet, Sum
 
 from common.audit.trail import Subject, audit
+from common.database.grouping import grouped
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound, required
 from common.typed import clean_words
 from contest.core.enums import AccountKind, StakeEnd
@@ -91,9 +92,7 @@ def corrections_open() -> QuerySet[Correction]:
 
 def owed_by_teams() -> list[TeamDebt]:
     """Return what each team owes in all, in the order of their names; the stake is the one of its oldest debt."""
-    by_team: dict[Team, list[TeamDebt]] = {}
-    for each in debts():
-        by_team.setdefault(final_team(each.team), []).append(each)
+    by_team = grouped((final_team(each.team), each) for each in debts())
     in_all = [TeamDebt(team, rows[0].stake, sum(row.cents for row in rows)) for team, rows in by_team.items()]
     return sorted(in_all, key=lambda each: each.team.name)
 

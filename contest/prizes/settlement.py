@@ -14,6 +14,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, Sum
 
+from common.database.grouping import grouped
 from common.database.request_memory import once_per_request
 from contest.core.enums import AccountKind, StakeEnd
 from contest.core.models import BoardDecision, Stake, Team
@@ -176,10 +177,7 @@ def _net_received(stakes: Collection[int], book: Ledger = LEDGER) -> dict[int, l
         key, signed = ((from_stake, target), cents) if from_stake else ((to_stake, source), -cents)
         nets[key] += signed
     accounts = _accounts({number for _, number in nets}, book)
-    moved: dict[int, list[NetReceived]] = {}
-    for (stake, number), cents in nets.items():
-        moved.setdefault(stake, []).append(NetReceived(accounts[number], cents))
-    return moved
+    return grouped((stake, NetReceived(accounts[number], cents)) for (stake, number), cents in nets.items())
 
 
 def _accounts(numbers: Collection[int], book: Ledger) -> dict[int, Account]:

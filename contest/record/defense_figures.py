@@ -9,6 +9,7 @@ from django.db.models.functions import Greatest
 
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
+from common.database.grouping import grouped
 from common.remembered import remembered
 from contest.core.breaks import breaks_in_force, mistakes_outside
 from contest.core.credit import first_receipts
@@ -250,9 +251,8 @@ def _defense_pictures(
 ) -> Iterator[DefensePicture]:
     ids = [image.pk for image in images]
     rulings, attacks = newest_rulings(ids), first_receipts(ids, unrestricted=not public, now=now)
-    answers: dict[int, list[Prediction]] = {}
-    for each in predictions_in_force().filter(defense=defense, image__in=ids).order_by("round"):
-        answers.setdefault(each.image_id, []).append(each)
+    rounds = predictions_in_force().filter(defense=defense, image__in=ids).order_by("round")
+    answers = grouped((each.image_id, each) for each in rounds)
     broke = set(breaks_in_force().filter(defense=defense, image__in=ids).values_list("image", flat=True))
     for image in images:
         url, given = picture_url(image, now=now), tuple(answers.get(image.pk, ()))

@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 from adjudication.models import Ruling
 from adjudication.schema import cells
 from adjudication.selectors import newest_rulings
+from common.database.grouping import grouped
 from contest.board.models import Appeal, CaseDecision
 from contest.board.public_decisions import PublicDecision, public_decision
 from contest.core.breaks import all_breaks
@@ -110,18 +111,14 @@ def _overrule_entry(
 
 
 def _appeals(decisions: Sequence[CaseDecision]) -> dict[int, list[Appeal]]:
-    found: dict[int, list[Appeal]] = {}
-    for each in public_appeals().filter(case__in=[decision.case_id for decision in decisions]):
-        found.setdefault(each.case_id, []).append(each)
-    return found
+    appeals = public_appeals().filter(case__in=[decision.case_id for decision in decisions])
+    return grouped((each.case_id, each) for each in appeals)
 
 
 def _breaks(images: Sequence[Image]) -> dict[int, list[Break]]:
     rows = all_breaks().filter(image__in=images, defense__published_at__isnull=False)
-    found: dict[int, list[Break]] = {}
-    for each in rows.select_related("defense", "ruling").order_by("found_at", "pk"):
-        found.setdefault(each.image_id, []).append(each)
-    return found
+    ordered = rows.select_related("defense", "ruling").order_by("found_at", "pk")
+    return grouped((each.image_id, each) for each in ordered)
 
 
 # As a file ------------------------------------------------------------------------------------------------------------

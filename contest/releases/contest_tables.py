@@ -12,6 +12,7 @@ from django.db.models import Case, F, Max, QuerySet, When
 
 from adjudication.schema import release_format as form
 from common.audit.seals import public_of, seals
+from common.database.grouping import grouped
 from common.models import AuditSeal
 from contest.core.enums import RELEASED_ORIGINS, AccountKind
 from contest.core.models import Attack, AttackTarget, Award, BoardDecision, Release, Stake, StakeBatch, Team
@@ -118,11 +119,8 @@ def _attack_rows(week: Week) -> Rows:
 
 def _targets(week: Week) -> dict[int, list[str]]:
     """Return the public ids of the defenses that attacks were sent against, for those that named any."""
-    found: dict[int, list[str]] = {}
     rows = AttackTarget.objects.filter(attack__in=public_attacks_of_week(week)).order_by(by_bytes("defense__public_id"))
-    for attack, defense in stream(rows.values_list("attack", "defense__public_id")):
-        found.setdefault(attack, []).append(defense)
-    return found
+    return grouped(stream(rows.values_list("attack", "defense__public_id")))
 
 
 # Teams ---------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from django.db.models.functions import TruncDate
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
+from common.database.grouping import grouped
 from contest.attacks.models import NearDuplicate
 from contest.core.breaks import all_breaks, breaks_in_force
 from contest.core.models import Attack, Award, Release, Stake, StakeBatch
@@ -127,10 +128,7 @@ def _notes(currency: str) -> dict[str, list[str]]:
         for rows, moment, words in _HAPPENED
         for row in rows.filter(**{f"{moment}__isnull": False})
     ]
-    notes: dict[str, list[str]] = {}
-    for at, words in sorted(happened):
-        notes.setdefault(week_at(at).name, []).append(f"{at:%a %d %b}: {words}")
-    return notes
+    return grouped((week_at(at).name, f"{at:%a %d %b}: {words}") for at, words in sorted(happened))
 
 
 def _attacks(world: SimulationWorld) -> Figures:

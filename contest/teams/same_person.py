@@ -18,6 +18,7 @@ from django.db.models import QuerySet
 from accounts.enums import Role
 from accounts.models import AccountRole
 from common.audit.trail import audit
+from common.database.grouping import grouped
 from contest.core.enums import EntitlementKind, SamePersonBy
 from contest.core.teams import final_team
 from contest.teams.inboxes import inbox
@@ -73,21 +74,16 @@ def _pairs(accounts: Iterable[int]) -> Iterator[Pair]:
 
 def _by_email() -> Iterator[tuple[Pair, dict[str, Any]]]:
     """Yield the accounts whose addresses lead to one inbox, spelled with other dots or another word after the +."""
-    together: dict[str, list[int]] = defaultdict(list)
-    for number, email in User.objects.exclude(email="").values_list("pk", "email"):
-        together[inbox(email)].append(number)
-    for address, accounts in together.items():
+    rows = User.objects.exclude(email="").values_list("pk", "email")
+    for address, accounts in grouped((inbox(email), number) for number, email in rows).items():
         for pair in _pairs(accounts):
             yield pair, {"provider": address.rpartition("@")[2], "accounts": len(accounts)}
 
 
 def _by_paper() -> Iterator[tuple[Pair, dict[str, Any]]]:
     """Yield the accounts that named one author's address in two teams."""
-    together: dict[str, list[Entitlement]] = defaultdict(list)
     papers = Entitlement.objects.filter(kind=EntitlementKind.PAPER).exclude(email="")
-    for row in papers.select_related("team").order_by("pk"):
-        together[inbox(row.email)].append(row)
-    for rows in together.values():
+    for rows in grouped((inbox(row.email), row) for row in papers.select_related("team").order_by("pk")).values():
         for one, other in combinations(rows, 2):
             yield from _of_two_teams(one, other)
 
@@ -115,10 +111,11 @@ def _by_address() -> Iterator[tuple[Pair, dict[str, Any]]]:
 
 
 def _shared(by_address: Iterable[dict[int, datetime]]) -> Iterator[tuple[Pair, dict[str, Any]]]:
-    shared: dict[Pair, list[str]] = defaultdict(list)
-    for accounts in by_address:
-        for pair in _pairs(accounts):
-            shared[pair].append(min(accounts[pair[0]], accounts[pair[1]]).date().isoformat())
+    shared = grouped(
+        (pair, min(accounts[pair[0]], accounts[pair[1]]).date().isoformat())
+        for accounts in by_address
+        for pair in _pairs(accounts)
+    )
     for pair, days in shared.items():
         yield pair, {"addresses": len(days), "last": max(days)}
 

@@ -5,16 +5,14 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
+from common.database.grouping import grouped
 from common.times import absolute
 from contest.policy_changes.selectors import NumberInForce
 
 
 def beside_rules(numbers: Sequence[NumberInForce], zone: str) -> Mapping[str, str]:
     """Return for each rule that has numbers what stands beside it, as HTML. It is the same until a version holds."""
-    rules: dict[str, list[NumberInForce]] = {}
-    for each in numbers:
-        for rule in each.number.rules:
-            rules.setdefault(rule, []).append(each)
+    rules = grouped((rule, each) for each in numbers for rule in each.number.rules)
     return {
         rule: render_to_string("policy/_beside.html", {"groups": _groups(held, zone)}) for rule, held in rules.items()
     }

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from adjudication.enums import DecidedBy, Reason
 from adjudication.models import Ruling
 from adjudication.rules import REASONS
+from common.database.grouping import grouped
 from contest.appeals.grounds import AppealGround, reader_for
 from contest.appeals.services import (
     appeals_of_team,
@@ -25,7 +26,7 @@ from contest.attacks.selectors import attacks_of_pictures
 from contest.board.models import Appeal
 from contest.core.embargo import public_attacks
 from contest.core.enums import AppealSide, CaseOutcome, CaseState, VoteChoice
-from contest.core.models import Attack, Case, Team
+from contest.core.models import Case, Team
 from contest.core.picture_access import rulings_seen_by
 from contest.core.publication import is_released
 from contest.core.teams import final_team, teams_counted_together
@@ -82,9 +83,8 @@ def _share(ruling: Ruling) -> str:
 def ground_rows(grounds: Sequence[AppealGround], team: Team, *, now: datetime) -> list[dict[str, Any]]:
     """Return rulings that may be appealed, each with its picture and the team's own receipts of it, in as many queries
     for a page as for one."""
-    own: dict[int, list[Attack]] = {}
-    for attack in attacks_of_pictures(team, [each.ruling.image_id for each in grounds]):
-        own.setdefault(attack.image_id, []).append(attack)
+    attacks = attacks_of_pictures(team, [each.ruling.image_id for each in grounds])
+    own = grouped((attack.image_id, attack) for attack in attacks)
     return [
         {"ground": each, "url": picture_url(each.ruling.image, now=now), "receipts": own.get(each.ruling.image_id, [])}
         for each in grounds

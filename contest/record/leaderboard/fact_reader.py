@@ -6,6 +6,7 @@ from functools import cache
 from django.db.models import Count, Max, Min, Q, QuerySet
 
 from adjudication.models import Ruling
+from common.database.grouping import grouped
 from contest.core.breaks import recorded_mistakes
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.models import Attack, Release, Stake, Team
@@ -155,11 +156,8 @@ def _stakes() -> Iterator[of.StakeFacts]:
 
 
 def _stake_changes() -> dict[int, list[of.StakeChangeFacts]]:
-    found: dict[int, list[of.StakeChangeFacts]] = {}
     rows = StakeChange.objects.order_by("pk").values_list("stake", "known_at", "ended_at", "end")
-    for stake, at, ended_at, end in rows:
-        found.setdefault(stake, []).append(of.StakeChangeFacts(at, ended_at, end))
-    return found
+    return grouped((stake, of.StakeChangeFacts(at, ended_at, end)) for stake, at, ended_at, end in rows)
 
 
 def _trials() -> Iterator[of.TrialFacts]:

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TypeVar
 
+from common.database.grouping import grouped
 from contest.core.enums import DefenseStanding, StakeEnd
 from contest.record.leaderboard.facts import (
     AssociationFacts,
@@ -337,9 +338,7 @@ def _survived(known: _Known, defense: DefenseFacts, stake: StakeFacts, until: da
 
 
 def _attackers(known: _Known) -> Iterator[TeamRow]:
-    sent: dict[int, list[AttackFacts]] = {}
-    for attack in known.attacks:
-        sent.setdefault(known.final(attack.team), []).append(attack)
+    sent = grouped((known.final(attack.team), attack) for attack in known.attacks)
     valid = Counter(known.final(attack.team) for attack in known.valid.values())
     broke, prizes = _broken_by(known), _prizes(known)
     teams = sorted({*sent, *(team for team, cents in prizes.items() if cents > 0)})
@@ -370,12 +369,12 @@ def _attacker(
 
 def _broken_by(known: _Known) -> dict[int, list[int]]:
     """Return team -> the defenses of others that its pictures broke, each as often as pictures did."""
-    found: dict[int, list[int]] = {}
-    for defense in known.published:
-        for picture in known.breaks.get(defense.defense, ()):
-            if (team := known.final(known.first[picture].team)) != known.owner(defense):
-                found.setdefault(team, []).append(defense.defense)
-    return found
+    return grouped(
+        (team, defense.defense)
+        for defense in known.published
+        for picture in known.breaks.get(defense.defense, ())
+        if (team := known.final(known.first[picture].team)) != known.owner(defense)
+    )
 
 
 def _prizes(known: _Known) -> Counter[int]:
