@@ -10,7 +10,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.forms.renderers import TemplatesSetting
 from django.http import HttpRequest
 
-from common.errors import DomainError, InvalidInput
+from common.errors import DomainError, InvalidInput, required
 from common.typed import whole_number
 from common.web.error_status import http_status
 from common.web.form_fields import errors_of
@@ -180,7 +180,7 @@ def sent_form(request: HttpRequest, *choices: Form) -> Form | None:
     """Return the form that was sent, None where none was; InvalidInput for a POST of none of the page's forms."""
     if request.method != "POST":
         return None
-    sent = next((form for form in choices if form.is_bound), None)
-    if sent is None:
-        raise InvalidInput("Use one of the forms of this page.", "invalid")
-    return sent
+    return required(
+        next((form for form in choices if form.is_bound), None),
+        InvalidInput("Use one of the forms of this page.", "invalid"),
+    )

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from common.errors import NotFound
+from common.errors import NotFound, required
 from contest.core.embargo import public_attack_condition, public_attacks
 from contest.core.models import Attack, Stake, Team
 from contest.core.teams import teams_counted_together
@@ -49,10 +49,10 @@ def attack_seen_by(public_id: str, *, team: Team | None, organizer: bool, now: d
     if team is not None:
         may_see |= Q(team__in=teams_counted_together(team))
     rows = Attack.objects.all() if organizer else Attack.objects.filter(may_see)
-    found = rows.select_related("image", "team", "copy_of", "copy_of__team").filter(public_id=public_id).first()
-    if found is None:
-        raise NotFound("There is no public attack with this ID.", "not_found")
-    return found
+    return required(
+        rows.select_related("image", "team", "copy_of", "copy_of__team").filter(public_id=public_id).first(),
+        NotFound("There is no public attack with this ID.", "not_found"),
+    )
 
 
 def public_attacks_with(image: Image, *, now: datetime) -> list[Attack]:

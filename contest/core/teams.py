@@ -6,7 +6,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Q
 
 from common.database.request_memory import once_per_request
-from common.errors import NotFound
+from common.errors import NotFound, required
 from contest.core.models import Team
 
 
@@ -53,10 +53,10 @@ def teams_by_number() -> Mapping[int, Team]:
 
 def team_named(public_id: str) -> Team:
     """Return the team with this ID; NotFound when there is none."""
-    team = Team.objects.select_related("merged_into").filter(public_id=public_id).first()
-    if team is None:
-        raise NotFound("There is no team with this ID.", "not_found")
-    return team
+    return required(
+        Team.objects.select_related("merged_into").filter(public_id=public_id).first(),
+        NotFound("There is no team with this ID.", "not_found"),
+    )
 
 
 def team_called(typed: str) -> Team | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from common.errors import InvalidInput
+from common.errors import InvalidInput, required
 from contest.core.enums import MessageGroup, MessageRate
 from contest.core.roles import Roles
 from contest.outbox.kinds import GROUPS, KINDS, GroupWords, kinds_of
@@ -47,9 +47,10 @@ def preferences_set(user: User, wishes: Mapping[MessageGroup, str]) -> None:
     Raises InvalidInput (at the group) for a rate that the group does not offer.
     """
     for name, typed in wishes.items():
-        rate = next((each for each in GROUPS[name].rates if each.value == typed), None)
-        if rate is None:
-            raise InvalidInput("Choose one of the ways that are offered for this.", "invalid", field=name.value)
+        rate = required(
+            next((each for each in GROUPS[name].rates if each.value == typed), None),
+            InvalidInput("Choose one of the ways that are offered for this.", "invalid", field=name.value),
+        )
         MessagePreference.objects.update_or_create(user=user, group=name, defaults={"rate": rate})
         kinds = [kind for kind in kinds_of(name) if not KINDS[kind].urgent]
         waiting = Message.objects.filter(user=user, kind__in=kinds, taken_at__isnull=True, digest__isnull=True)

@@ -7,7 +7,7 @@ from functools import cached_property
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
-from common.errors import NotFound
+from common.errors import NotFound, required
 from contest.core.enums import MessageGroup, MessageKind
 from contest.outbox.kinds import KINDS, kinds_of
 from contest.outbox.letters import WrittenMessage, look_of, message_text
@@ -56,10 +56,9 @@ def unread_of(messages: QuerySet[Message]) -> QuerySet[Message]:
 
 def message_of(user: User, number: int) -> Message:
     """Return a person's own message; NotFound for anybody else's."""
-    found = messages_of(user).filter(pk=number).first()
-    if found is None:
-        raise NotFound("There is no such message of yours.", "not_found")
-    return found
+    return required(
+        messages_of(user).filter(pk=number).first(), NotFound("There is no such message of yours.", "not_found")
+    )
 
 
 def unread_count(user: User) -> int:

@@ -107,13 +107,14 @@ def correction_request(*, entry: int, cents: int, reason: str, by: User, now: da
     (`correction_open`) while another correction of it is under way, and for one that cannot be taken back any more.
     """
     said = clean_words(reason, field="reason", ask=_ASK, most=MOST_WORDS)
-    found = movement(entry)
-    if found is None:
-        raise InvalidInput(
+    found = required(
+        movement(entry),
+        InvalidInput(
             "Give the number of an entry that came in or went out, and is no correction itself.",
             "invalid",
             field="entry",
-        )
+        ),
+    )
     _refuse_sum(found, cents)
     return _save_request(Correction(corrects=found.entry, cents=cents, reason=said, asked_by=by, asked_at=now))
 

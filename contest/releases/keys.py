@@ -23,7 +23,7 @@ from adjudication.signatures.key_files import (
 from adjudication.signatures.key_history import KEYS_FILE, KeyHistory, read_keys
 from adjudication.signatures.signed_note import NoteError, SecretKey
 from common.audit.trail import audit
-from common.errors import Conflict, InvalidInput
+from common.errors import Conflict, InvalidInput, required
 from contest.core.models import Release
 from contest.releases.workplace import only_worker_in
 
@@ -63,9 +63,10 @@ def signing_key(folder: Path) -> SecretKey | None:
     if newest is None:
         return None
     _finish_rotation(folder)
-    key = _secret(settings.RELEASE_KEY_FILE)
-    if key is None:
-        raise Conflict(f"The key {newest.key.short} is not in {settings.RELEASE_KEY_FILE}: put it back.", "key_missing")
+    key = required(
+        _secret(settings.RELEASE_KEY_FILE),
+        Conflict(f"The key {newest.key.short} is not in {settings.RELEASE_KEY_FILE}: put it back.", "key_missing"),
+    )
     if key.verifier_key() != newest.key:
         message = f"{settings.RELEASE_KEY_FILE} holds {key.verifier_key().short}, and {newest.key.short} signs."
         raise Conflict(message, "key_differs")
@@ -107,9 +108,7 @@ def rotate_key(*, folder: Path, now: datetime) -> None:
     with only_worker_in(folder):
         if _finish_rotation(folder):
             return
-        key = signing_key(folder)
-        if key is None:
-            raise Conflict("There is no key yet: `release_key new` makes it.", "no_key")
+        key = required(signing_key(folder), Conflict("There is no key yet: `release_key new` makes it.", "no_key"))
         path = _next_path()
         following = _secret(path) or _new_secret(path, key.name)
         keys = public_keys(folder).with_key(following, since=_next_place(), before=key)

@@ -15,7 +15,7 @@ from django.urls import reverse
 from adjudication.models import Ruling
 from adjudication.schema import cells, release_tables
 from adjudication.schema import release_format as form
-from common.errors import NotFound
+from common.errors import NotFound, required
 from contest.core.breaks import recorded_mistakes
 from contest.core.models import Release
 from contest.core.week_pictures import images_of_week
@@ -68,18 +68,18 @@ def newest_released_at() -> datetime | None:
 def release_named(name: str) -> Release:
     """Return the release called `name`; NotFound (`unknown_release`) when there is none."""
     week, part = form.parse_release_name(name) or ("", 0)
-    row = Release.objects.filter(week=week, part=part).first()
-    if row is None:
-        raise NotFound("There is no release of this name. The list of releases has all of them.", "unknown_release")
-    return row
+    return required(
+        Release.objects.filter(week=week, part=part).first(),
+        NotFound("There is no release of this name. The list of releases has all of them.", "unknown_release"),
+    )
 
 
 def newest_part(week: str) -> Release:
     """Return the last part published of a week; NotFound (`unknown_release`) when there is none."""
-    row = Release.objects.filter(week=week).order_by("-part").first()
-    if row is None:
-        raise NotFound("No release of this week is published.", "unknown_release")
-    return row
+    return required(
+        Release.objects.filter(week=week).order_by("-part").first(),
+        NotFound("No release of this week is published.", "unknown_release"),
+    )
 
 
 def parts_of(week: str) -> list[Release]:

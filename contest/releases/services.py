@@ -25,7 +25,7 @@ from adjudication.selectors import rulings_in_force
 from adjudication.verifier.untrusted_files import MOST_FILE_BYTES, MOST_MANIFEST_BYTES
 from common.audit.seals import seal_entries
 from common.audit.trail import audit
-from common.errors import Conflict, InvalidInput, NotFound
+from common.errors import Conflict, InvalidInput, NotFound, required
 from contest.core.breaks import recorded_mistakes
 from contest.core.models import Release
 from contest.core.publication import released
@@ -206,9 +206,10 @@ def _policy_rows(week: Week) -> list[PolicyVersion]:
     recorded = list(PolicyVersion.objects.filter(in_force_from__lte=max(last, week.end)).order_by("version"))
     never = never_in_force(recorded)
     begun = [row for row in recorded if row.version not in never]
-    oldest = max((row.version for row in begun if row.in_force_from <= min(first, week.end)), default=None)
-    if oldest is None:
-        raise NotFound(f"No policy was in force in week {week.name}, so there is nothing to release.", "unknown_week")
+    oldest = required(
+        max((row.version for row in begun if row.in_force_from <= min(first, week.end)), default=None),
+        NotFound(f"No policy was in force in week {week.name}, so there is nothing to release.", "unknown_week"),
+    )
     return [row for row in begun if row.version >= oldest or row.version in used]
 
 

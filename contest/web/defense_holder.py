@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from common.errors import NotFound
+from common.errors import NotFound, required
 from contest.core.models import Team
 from contest.core.roles import own_team_of
 from contest.defenses.models import DefenseEntry
@@ -14,10 +14,9 @@ from contest.teams.selectors import captain_of
 
 def own_entry(user: Any, public_id: str) -> DefenseEntry:
     """Return the team's own entry of this defense; NotFound for everybody else's, otherwise as `own_team_of`."""
-    entry = entry_of(own_team_of(user), public_id)
-    if entry is None:
-        raise NotFound("Your team has no defense with this ID.", "not_found")
-    return entry
+    return required(
+        entry_of(own_team_of(user), public_id), NotFound("Your team has no defense with this ID.", "not_found")
+    )
 
 
 def leads(user: User, team: Team) -> bool:

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from adjudication.selectors import rulings_with_panels
 from common.domain_clock import domain_now
-from common.errors import InvalidInput
+from common.errors import InvalidInput, required
 from common.typed import whole_number
 from common.web.form_fields import SeeOther
 from common.web.forms import Form
@@ -74,9 +74,9 @@ class ExaminationForm(Form):
     def save(self, *, defense: Defense, by: User) -> str:
         """Record it; return where to go on."""
         now, data = domain_now(), self.cleaned_data
-        image = picture_sent(data["image"])
-        if image is None:
-            raise InvalidInput("The picture is not there. Go on with the next.", "invalid")
+        image = required(
+            picture_sent(data["image"]), InvalidInput("The picture is not there. Go on with the next.", "invalid")
+        )
         if not self.confirms:
             return reverse("board-case", args=[case_open(image=image, by=by, now=now).public_id])
         picture_confirm(image=image, defense=defense, ruling=whole_number(data["ruling"]) or 0, by=by, now=now)

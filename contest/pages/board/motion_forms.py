@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
 from common.domain_clock import domain_now
-from common.errors import InvalidInput, NotFound
+from common.errors import InvalidInput, NotFound, required
 from common.typed import whole_number
 from common.web.forms import Form, RowForm, RowNumberField, TextField
 from contest.board import motions
@@ -85,9 +85,7 @@ class GrantForm(MotionForm):
 
     def save(self, *, by: User) -> Case:
         """Move the grant."""
-        team = team_by_id(self.cleaned_data["team"])
-        if team is None:
-            raise InvalidInput(_NO_TEAM, "invalid", field="team")
+        team = required(team_by_id(self.cleaned_data["team"]), InvalidInput(_NO_TEAM, "invalid", field="team"))
         return motions.grant_move(team, by=by, **self.motion_arguments())
 
 
@@ -100,9 +98,9 @@ class RevokeGrantForm(MotionForm, RowForm):
 
     def save(self, *, by: User) -> Case:
         """Move to take it back."""
-        grant = entitlement_by_number(self.cleaned_data["grant"])
-        if grant is None:
-            raise InvalidInput("Choose a grant of the list.", "invalid")
+        grant = required(
+            entitlement_by_number(self.cleaned_data["grant"]), InvalidInput("Choose a grant of the list.", "invalid")
+        )
         return motions.revoke_move(grant, by=by, **self.motion_arguments())
 
 
@@ -225,9 +223,10 @@ def account_and_team(data: dict[str, Any], by: User) -> tuple[Account, Team | No
     A member who steps aside for the account's team may not know of it here (R21).
     """
     aside = teams_stepped_aside_for(by, now=domain_now())
-    account = account_of_prizes(whole_number(data["account"]) or 0, but=aside)
-    if account is None:
-        raise InvalidInput(_NO_ACCOUNT, "invalid", field="account")
+    account = required(
+        account_of_prizes(whole_number(data["account"]) or 0, but=aside),
+        InvalidInput(_NO_ACCOUNT, "invalid", field="account"),
+    )
     if account.stake_id is None:
         return account, None
     return account, other_teams(aside).filter(public_id=data["team"]).first()
@@ -248,9 +247,10 @@ class OneStakeMotionForm(MotionForm):
 
     def save(self, *, by: User) -> Case:
         """Open the motion; NotFound without an award where it is about that."""
-        subject = award_of(self.stake) if self.of_award else self.stake
-        if subject is None:
-            raise NotFound("Nothing was awarded for this stake.", "not_found")
+        subject = required(
+            award_of(self.stake) if self.of_award else self.stake,
+            NotFound("Nothing was awarded for this stake.", "not_found"),
+        )
         return type(self).service(subject, by=by, **self.motion_arguments())
 
 

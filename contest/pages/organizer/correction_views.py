@@ -9,7 +9,7 @@ from django.shortcuts import render
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.errors import NotFound
+from common.errors import NotFound, required
 from common.typed import whole_number
 from common.web.form_fields import go_to
 from common.web.page import page
@@ -93,7 +93,7 @@ def correction(request: HttpRequest, organizer: User, number: int) -> HttpRespon
 
 
 def _row(number: int) -> Correction:
-    row = correcting.visible_corrections().select_related("entry").filter(pk=number).first()
-    if row is None:
-        raise NotFound("There is no correction with this number.", "not_found")
-    return row
+    return required(
+        correcting.visible_corrections().select_related("entry").filter(pk=number).first(),
+        NotFound("There is no correction with this number.", "not_found"),
+    )

@@ -9,7 +9,7 @@ from django.shortcuts import render
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.errors import DomainError, NotFound
+from common.errors import DomainError, NotFound, required
 from common.web.form_fields import go_to
 from common.web.lists import csv_file
 from common.web.page import page
@@ -73,9 +73,7 @@ def _page(request: HttpRequest, form: DepositForm) -> HttpResponse:
 @page(organizer_of, "POST")
 def payment_new(request: HttpRequest, organizer: User, public_id: str) -> HttpResponse:
     """Ask for the payment of all that is due to a team."""
-    team = team_by_id(public_id)
-    if team is None:
-        raise NotFound("There is no team with this ID.", "not_found")
+    team = required(team_by_id(public_id), NotFound("There is no team with this ID.", "not_found"))
     try:
         payment = payment_request(team=team, by=organizer, now=domain_now())
     except DomainError as error:

@@ -7,7 +7,7 @@ from django import forms
 from django.contrib.auth.models import User
 
 from common.domain_clock import domain_now
-from common.errors import InvalidInput
+from common.errors import InvalidInput, required
 from common.typed import whole_number
 from common.web.forms import Form, TextField
 from contest.web.time_fields import MomentField, WeekField
@@ -75,9 +75,10 @@ class StartRerunForm(Form):
             case "between":
                 return self._between(data)
             case "run":
-                run = whole_number(data["run"])
-                if run is None:
-                    raise InvalidInput("Write the number of the run, for example 12.", "invalid", field="run")
+                run = required(
+                    whole_number(data["run"]),
+                    InvalidInput("Write the number of the run, for example 12.", "invalid", field="run"),
+                )
                 return Scope(f"Everything that run {run} was asked.", run=run)
         return Scope("All answers.")
 

@@ -10,7 +10,7 @@ from django.shortcuts import render
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.errors import Conflict
+from common.errors import Conflict, required
 from common.web.form_fields import go_to
 from common.web.forms import Form, RowForm, RowNumberField, TextField
 from common.web.page import page
@@ -50,10 +50,10 @@ class DropStakeForm(Form):
 
 
 def _requested(number: int) -> Stake:
-    stake = selectors.stake_without_money(number)
-    if stake is None:
-        raise Conflict("This stake no longer waits for a payment. Reload the page to see its state.", "not_asked")
-    return stake
+    return required(
+        selectors.stake_without_money(number),
+        Conflict("This stake no longer waits for a payment. Reload the page to see its state.", "not_asked"),
+    )
 
 
 @page(organizer_of, "GET POST")

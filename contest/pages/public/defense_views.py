@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 
 from common.domain_clock import domain_now
-from common.errors import NotFound
+from common.errors import NotFound, required
 from common.web.lists import csv_file
 from common.web.page import page
 from contest.core.roles import roles_of
@@ -100,9 +100,7 @@ def risk_coverage_csv(request: HttpRequest, public_id: str) -> HttpResponse:
 def warmup_report(request: HttpRequest, public_id: str) -> HttpResponse:
     """Answer the report of a defense's warm-up as JSON (R40)."""
     defense = defense_named(public_id, public=_is_public(request))
-    found = newest_warmup(defense)
-    if found is None:
-        raise NotFound("The warm-up has not measured this defense.", "no_warmup")
+    found = required(newest_warmup(defense), NotFound("The warm-up has not measured this defense.", "no_warmup"))
     name = f"warmup-{defense.public_id}.json"
     return JsonResponse(found.report, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
@@ -130,9 +128,10 @@ def defense_file(request: HttpRequest, public_id: str, name: str) -> HttpRespons
         raise NotFound("The source of this defense is closed, and so are its files.", "no_source")
     if name == files.LICENCE:
         return _licence(defense, entry)
-    found = next((each for each in files.downloads(defense) if each.name == name), None)
-    if found is None:
-        raise NotFound("No such file was handed in with this defense.", "unknown_file")
+    found = required(
+        next((each for each in files.downloads(defense) if each.name == name), None),
+        NotFound("No such file was handed in with this defense.", "unknown_file"),
+    )
     return serve_stored(
         request,
         found.key,

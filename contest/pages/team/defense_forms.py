@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from common.domain_clock import domain_now
-from common.errors import InvalidInput, WrongFields
+from common.errors import InvalidInput, WrongFields, required
 from common.web.forms import Form, TextField
 from contest.core import upload_rates
 from contest.core.enums import UploadKind
@@ -148,15 +148,12 @@ class OpenSourceForm(DefenseForm):
         with upload_rates.count_refusals(entry.team, UploadKind.DEFENSE):
             if refused := refused_files(self.request):
                 raise WrongFields(refused)
-            source = path_of(files, "source")
-            if source is None:
-                raise InvalidInput("Choose the zip of its source.", "no_file", field="source")
+            source = required(
+                path_of(files, "source"), InvalidInput("Choose the zip of its source.", "no_file", field="source")
+            )
             entries.source_open(entry, source, by=by, now=now, training_code=path_of(files, "training_code"))
         return f"The source of {entry.defense.name} is received: it is open from now on."
 
 
 def _stake_of(entry: DefenseEntry) -> Stake:
-    stake = selectors.open_stake_of(entry.defense)
-    if stake is None:
-        raise InvalidInput("This defense is not at stake.", "not_staked")
-    return stake
+    return required(selectors.open_stake_of(entry.defense), InvalidInput("This defense is not at stake.", "not_staked"))
