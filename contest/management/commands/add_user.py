@@ -15,7 +15,6 @@ from accounts.roles import ORGANIZERS, REVIEW_BOARD, role_give
 from common.audit.origin import RecordedCommand
 from common.audit.trail import audit
 from common.domain_clock import domain_now
-from common.errors import DomainError
 from labeling.enums import TaskerState
 from labeling.taskers import tasker_register
 
@@ -43,14 +42,11 @@ class Command(RecordedCommand):
         name, role = options["name"], options["role"]
         if problem := username_problem(name):
             raise CommandError(problem)
-        try:
-            email = clean_address(options["email"]) if options["email"] else ""
-            password = sys.stdin.readline().rstrip("\n") if options["password_stdin"] else self._typed()
-            with transaction.atomic():
-                user = account_make(username=name, password=password, email=email)
-                self.stdout.write(self._give_role(user, role, qualified=options["qualified"]))
-        except DomainError as error:
-            raise CommandError(error.message) from None
+        email = clean_address(options["email"]) if options["email"] else ""
+        password = sys.stdin.readline().rstrip("\n") if options["password_stdin"] else self._typed()
+        with transaction.atomic():
+            user = account_make(username=name, password=password, email=email)
+            self.stdout.write(self._give_role(user, role, qualified=options["qualified"]))
 
     def _give_role(self, user: User, role: str, *, qualified: bool) -> str:
         """Give the role, and return in words what the account is now."""

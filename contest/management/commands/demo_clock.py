@@ -5,10 +5,9 @@ Everything that falls due on the way happens in its order, a day or the rest of 
 
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from common.audit.origin import RecordedCommand
-from common.errors import DomainError
 from common.mail import wait_until_sent
 from contest.demo import clock
 
@@ -30,11 +29,8 @@ class Command(RecordedCommand):
 
     def handle(self, *args: Any, amount: str | None, **options: Any) -> None:
         """Move the clock, or show it."""
-        try:
-            if amount is None:
-                self.stdout.write(clock.clock_in_words())
-            else:
-                clock.clock_move(amount, say=self.stdout.write)
-        except DomainError as error:
-            raise CommandError(error.message) from error
+        if amount is None:
+            self.stdout.write(clock.clock_in_words())
+        else:
+            clock.clock_move(amount, say=self.stdout.write)
         wait_until_sent()

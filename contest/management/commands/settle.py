@@ -2,12 +2,9 @@
 
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from common.commands import ContestCommand
 from common.database.pending_migrations import refuse_unmigrated
 from common.domain_clock import domain_now
-from common.errors import DomainError
 from common.progress import still_working
 from contest.operations import pipeline
 
@@ -20,12 +17,9 @@ class Command(ContestCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the sweeps in order until a round finds nothing left to do."""
-        try:
-            refuse_unmigrated()
-            with still_working(self.stdout.write) as begin:
-                begin("Looking for work that is due")
-                for name, done in pipeline.run_all_sweeps(begin):
-                    self.stdout.write(f"{name}: {done}")
-        except DomainError as error:
-            raise CommandError(error.message) from error
+        refuse_unmigrated()
+        with still_working(self.stdout.write) as begin:
+            begin("Looking for work that is due")
+            for name, done in pipeline.run_all_sweeps(begin):
+                self.stdout.write(f"{name}: {done}")
         self.stdout.write(pipeline.is_locked_elsewhere(now=domain_now()) or "Nothing more is due.")

@@ -9,11 +9,11 @@ from django.shortcuts import render
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.errors import DomainError, NotFound, required
+from common.errors import DomainError
 from common.web.form_fields import go_to
 from common.web.lists import csv_file
 from common.web.page import page
-from contest.core.teams import team_by_id
+from contest.core.teams import team_named
 from contest.ledger.services import check_ledger_sums
 from contest.pages.organizer.correction_views import corrected
 from contest.pages.organizer.money_forms import CancelPaymentForm, DepositForm, PaidForm
@@ -73,7 +73,7 @@ def _page(request: HttpRequest, form: DepositForm) -> HttpResponse:
 @page(organizer_of, "POST")
 def payment_new(request: HttpRequest, organizer: User, public_id: str) -> HttpResponse:
     """Ask for the payment of all that is due to a team."""
-    team = required(team_by_id(public_id), NotFound("There is no team with this ID.", "not_found"))
+    team = team_named(public_id)
     try:
         payment = payment_request(team=team, by=organizer, now=domain_now())
     except DomainError as error:

@@ -13,7 +13,7 @@ from common.audit.trail import audit
 from common.errors import NotFound
 from contest.core.models import Attack, Award, Release, Stake
 from contest.core.settled_weeks import weeks_between
-from contest.core.weeks import week_at, week_called
+from contest.core.weeks import existing_week, week_at, week_called
 from contest.defenses.models import StakeChange, WarmupMeasurement
 from contest.ledger.models import LedgerEntry
 from contest.record.leaderboard.fact_reader import read_facts
@@ -76,10 +76,7 @@ def _first_fact() -> datetime | None:
 
 def _over(name: str, now: datetime) -> Week:
     first = _first_fact()
-    try:
-        week = week_called(name)
-    except ValueError as error:
-        raise NotFound(f"{error}.", "unknown_week") from None
+    week = existing_week(name)
     if first is None or not (week_at(first).start <= week.start and week.end <= now):
         raise NotFound(
             f"There is no leaderboard of week {name}: choose a week of the contest that is over.", "unknown_week"
