@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -19,6 +20,12 @@ class SeeOther(HttpResponseRedirect):
 def go_to(name: str, *arguments: Any) -> SeeOther:
     """Send the browser to the page of this name."""
     return SeeOther(reverse(name, args=arguments))
+
+
+def tell_and_go(request: HttpRequest, words: str, name: str, *arguments: Any) -> SeeOther:
+    """Send the browser to the page of this name, which shows `words` once: what was done."""
+    messages.success(request, words)
+    return go_to(name, *arguments)
 
 
 def text(request: HttpRequest, name: str, most: int = 254) -> str:

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.core.cache import cache
-
 from common.database.grouping import grouped
+from common.remembered import remembered
 from labeling.enums import StuckCause
 from labeling.stuck_panels import AWAY_AFTER, MOST_LOOKED_AT, StuckPanel, stuck_panels
 
@@ -63,11 +62,7 @@ class StuckGroup:
 
 def stuck_groups(*, now: datetime) -> tuple[StuckGroup, ...]:
     """Return the causes that keep panels from being finished; the same for all who ask within FRESH_SECONDS."""
-    found: tuple[StuckGroup, ...] | None = cache.get("stuck-panels")
-    if found is None:
-        found = read_stuck_groups(now=now)
-        cache.set("stuck-panels", found, FRESH_SECONDS)
-    return found
+    return remembered("stuck-panels", FRESH_SECONDS, lambda: read_stuck_groups(now=now))
 
 
 def read_stuck_groups(*, now: datetime) -> tuple[StuckGroup, ...]:

@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from typing import Any
 
-from django.contrib import messages as flash
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.forms import ChoiceField, RadioSelect
@@ -14,7 +13,7 @@ from django_filters import ChoiceFilter
 from accounts.access import signed_in
 from accounts.roles import is_organizer
 from common.domain_clock import domain_now
-from common.web.form_fields import SeeOther, go_to
+from common.web.form_fields import SeeOther, go_to, tell_and_go
 from common.web.forms import Form
 from common.web.lists import ListFilter, page_of
 from common.web.page import page
@@ -125,7 +124,6 @@ def settings(request: HttpRequest, user: User) -> HttpResponse:
     reader = reader_of(request.user)
     form = LetterSettingsForm.of(request, reader=reader)
     if form.submit(reader=reader):
-        flash.success(request, "Kept. It holds from now on, and for what was not sent yet.")
-        return go_to("message-settings")
+        return tell_and_go(request, "Kept. It holds from now on, and for what was not sent yet.", "message-settings")
     context = {"form": form, "address": reader.email, **_frame(reader, domain_now())}
     return render(request, "messages/settings.html", context, status=form.status)

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Set
 from datetime import datetime
 from typing import Any
 
-from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -12,7 +11,7 @@ from django.urls import reverse
 
 from common.domain_clock import domain_now
 from common.queues import hint
-from common.web.form_fields import go_to
+from common.web.form_fields import tell_and_go
 from common.web.forms import Form
 from common.web.page import page
 from contest.board.open_motions import OpenMotion, open_motions_for
@@ -75,8 +74,9 @@ def award(request: HttpRequest, reviewer: User, number: int) -> HttpResponse:
     rerun = AwardRerunForm.of(request, action="rerun")
     motions = {form.action or "award": form.of(request, stake=stake) for form in FORMS}
     if rerun.submit(stake=stake, by=reviewer):
-        messages.success(request, "The re-run is being prepared. An organizer applies it when it is finished.")
-        return go_to("award", stake.pk)
+        return tell_and_go(
+            request, "The re-run is being prepared. An organizer applies it when it is finished.", "award", stake.pk
+        )
     if answer := preview_or_open(request, *motions.values(), by=reviewer, back=reverse("award", args=[number])):
         return answer
     sent = next((form for form in (rerun, *motions.values()) if form.is_bound), rerun)

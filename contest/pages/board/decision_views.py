@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError
-from common.web.form_fields import go_to
+from common.web.form_fields import tell_and_go
 from common.web.page import page
 from contest.board.case_messages import OUTCOME_WORDS, describe_case
 from contest.board.cases import (
@@ -61,8 +60,7 @@ def case_decision(request: HttpRequest, member: User, public_id: str) -> HttpRes
         if undisclosed(again, member):
             return show_refused(request, public_id, member, form, kept=kept)
         return _page(request, again, member, form)
-    messages.success(request, f"Decided: {OUTCOME_WORDS[CaseOutcome(made.outcome)]}.")
-    return go_to("board-case", public_id)
+    return tell_and_go(request, f"Decided: {OUTCOME_WORDS[CaseOutcome(made.outcome)]}.", "board-case", public_id)
 
 
 def _page(

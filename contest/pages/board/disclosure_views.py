@@ -1,13 +1,12 @@
 """The page on which a member discloses affiliations before a case opens (R21)."""
 
-from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from common.domain_clock import domain_now
 from common.errors import DomainError
-from common.web.form_fields import go_to
+from common.web.form_fields import go_to, tell_and_go
 from common.web.page import page
 from contest.board.cases import case_seen_by, parties_refresh, refuse_missing_parties
 from contest.board.recusal import DISCLOSURE_VALID_FOR
@@ -30,8 +29,7 @@ def case_disclose(request: HttpRequest, member: User, public_id: str) -> HttpRes
     answer = form.submit()
     if answer == ASIDE:
         words = f"You stepped aside from case {public_id}. It is closed to you now, and others decide it. Thank you."
-        messages.success(request, words)
-        return go_to("board-cases")
+        return tell_and_go(request, words, "board-cases")
     if answer:
         return go_to("board-case", public_id)
     if form.refused is not None:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -11,7 +10,7 @@ from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import NotFound, required
 from common.typed import whole_number
-from common.web.form_fields import go_to
+from common.web.form_fields import tell_and_go
 from common.web.page import page
 from contest.ledger.amounts import plain_amount
 from contest.ledger.models import Correction
@@ -37,8 +36,9 @@ def corrections(request: HttpRequest, organizer: User) -> HttpResponse:
     correction = CorrectionForm.of(request, currency=shown["currency"], initial=_chosen(request))
     repayment = RepaymentForm.of(request, action="repay", prefix="back", currency=shown["currency"], owed=owed)
     if asked := correction.submit(by=organizer) or repayment.submit(by=organizer):
-        messages.success(request, f"{sum_words(asked.cents)} wait for another organizer to confirm the correction.")
-        return go_to("corrections")
+        return tell_and_go(
+            request, f"{sum_words(asked.cents)} wait for another organizer to confirm the correction.", "corrections"
+        )
     sent = repayment if repayment.is_bound else correction
     over = correcting.visible_corrections().exclude(confirmed_at=None, cancelled_at=None)[:OVER_SHOWN]
     context: dict[str, Any] = {
@@ -78,8 +78,7 @@ def correction(request: HttpRequest, organizer: User, number: int) -> HttpRespon
     form = CancelCorrectionForm if "cancel" in request.POST else ConfirmCorrectionForm
     sent = form(request.POST if request.method == "POST" else None)
     if done := sent.submit(correction=_row(number), by=organizer):
-        messages.success(request, done)
-        return go_to("corrections")
+        return tell_and_go(request, done, "corrections")
     row = _row(number)
     _, words = corrected(row)
     context = {

@@ -1,14 +1,12 @@
 """The organizers' page about the nightly check of the leaderboard."""
 
-from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.web.form_fields import SeeOther
+from common.web.form_fields import tell_and_go
 from common.web.page import page
 from contest.record.leaderboard import snapshots
 from policy.selectors import policy_in_force
@@ -20,8 +18,7 @@ def leaderboard_check(request: HttpRequest, organizer: User) -> HttpResponse:
     now = domain_now()
     if request.method == "POST":
         made = snapshots.boards_remake(by=organizer, now=now)
-        messages.success(request, f"{made:,} tables were rebuilt from the facts and compared.")
-        return SeeOther(reverse("leaderboard-check"))
+        return tell_and_go(request, f"{made:,} tables were rebuilt from the facts and compared.", "leaderboard-check")
     context = {
         "check": snapshots.newest_comparison(),
         "stored": snapshots.stored_count(),

@@ -2,7 +2,6 @@
 
 from csp.constants import NONE, SELF, UNSAFE_INLINE
 from csp.decorators import csp, csp_update
-from django.contrib import messages as flash
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -10,7 +9,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.web.form_fields import go_to, text
+from common.web.form_fields import tell_and_go, text
 from common.web.lists import page_of
 from common.web.page import page
 from contest.operations import made_letters
@@ -40,8 +39,11 @@ def letters(request: HttpRequest, organizer: User) -> HttpResponse:
             if name
             else made_letters.retry_given_up()
         )
-        flash.success(request, f"{tried} letter{' is' if tried == 1 else 's are'} tried again with the next sweep.")
-        return go_to("message-outbox")
+        return tell_and_go(
+            request,
+            f"{tried} letter{' is' if tried == 1 else 's are'} tried again with the next sweep.",
+            "message-outbox",
+        )
     page = page_of(request, made_letters.letter_rows(now=now), ON_A_PAGE)
     rows = made_letters.read_letter(page.object_list, now=now)
     context = {

@@ -5,7 +5,6 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
@@ -16,7 +15,7 @@ from common.domain_clock import domain_now
 from common.errors import Conflict
 from common.queues import hint
 from common.remembered import remembered
-from common.web.form_fields import go_to
+from common.web.form_fields import tell_and_go
 from common.web.forms import Form
 from common.web.page import page
 from contest.core.models import Release
@@ -111,8 +110,11 @@ def build(request: HttpRequest, organizer: User, name: str) -> HttpResponse:
     now, week, form = domain_now(), existing_week(name), BuildForm.of(request)
     if form.submit(week=week, by=organizer):
         hint(release_weeks.task)
-        messages.success(request, f"The release of week {week.name} is being built. This page shows how far it is.")
-        return go_to("organizer-releases")
+        return tell_and_go(
+            request,
+            f"The release of week {week.name} is being built. This page shows how far it is.",
+            "organizer-releases",
+        )
     parts = selectors.parts_of(week.name)
     context = {
         "week": week,

@@ -14,7 +14,7 @@ from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from common.queues import hint
-from common.web.form_fields import go_to
+from common.web.form_fields import go_to, tell_and_go
 from common.web.page import page
 from contest.core.breaks import all_breaks
 from contest.core.models import Break
@@ -190,7 +190,6 @@ def rerun_action(request: HttpRequest, organizer: User, number: int, name: str) 
             rerun, refused = rerun_numbered(number), error.message
         else:
             hint(work_runs.task)
-            messages.success(request, action.done)
-            return go_to("rerun", rerun.pk)
+            return tell_and_go(request, action.done, "rerun", rerun.pk)
     context = {"action": action, "refused": refused} | _standing(rerun, now) | _breaks(_breaks_of(rerun))
     return render(request, "scoring_queue/rerun_action.html", context, status=409 if refused else 200)

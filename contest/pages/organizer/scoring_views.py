@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -14,7 +13,7 @@ from common.domain_clock import domain_now
 from common.errors import Conflict
 from common.queues import hint
 from common.typed import whole_number
-from common.web.form_fields import go_to
+from common.web.form_fields import tell_and_go
 from common.web.page import page
 from contest.core.scoring_words import runs_to_retry
 from contest.operations.scoring_figures import queue_state
@@ -65,8 +64,11 @@ def _try_again(
             count, refused = 0, error.message
         if count:
             hint(work_runs.task)
-            messages.success(request, f"{count:,} {name}{'s wait' if count > 1 else ' waits'} again, for one try each.")
-            return go_to("scoring-queue")
+            return tell_and_go(
+                request,
+                f"{count:,} {name}{'s wait' if count > 1 else ' waits'} again, for one try each.",
+                "scoring-queue",
+            )
         refused = refused or "Nothing is left to try again: somebody did it already, or the fault is final."
     chosen = dead if number is None else dead.filter(pk=number)
     first = chosen.first()

@@ -1,6 +1,5 @@
 """The organizers' pages of teams: requests, associations, mergings, and accounts that look like one person."""
 
-from django.contrib import messages
 from django.contrib.auth.models import User
 from django.forms import TextInput
 from django.http import HttpRequest, HttpResponse
@@ -9,7 +8,7 @@ from django_filters import CharFilter
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.web.form_fields import go_to
+from common.web.form_fields import tell_and_go
 from common.web.forms import sent_form
 from common.web.lists import ListFilter, narrowed, page_of
 from common.web.page import page
@@ -69,8 +68,7 @@ def team(request: HttpRequest, organizer: User, public_id: str) -> HttpResponse:
     end, mistaken = EndAssociationForm.of(request, action="end"), MistakenAssociationForm.of(request, action="mistaken")
     sent = sent_form(request, declare, merge, end, mistaken)
     if sent and (done := sent.submit(team=team, by=organizer)):
-        messages.success(request, done)
-        return go_to("organizer-team", public_id)
+        return tell_and_go(request, done, "organizer-team", public_id)
     context = {
         "team": team,
         "members": list(selectors.members_of(team)),
@@ -101,8 +99,7 @@ def entitlement(request: HttpRequest, organizer: User, number: int) -> HttpRespo
     answer = EntitlementAnswerForm.of(request, action=("question", "refuse"))
     sent = sent_form(request, accept, answer, revoke)
     if sent and (done := sent.submit(number=number, by=organizer)):
-        messages.success(request, done)
-        return go_to("organizer-teams")
+        return tell_and_go(request, done, "organizer-teams")
     context = {
         "request_row": found,
         "team": final_team(found.team),
@@ -123,7 +120,6 @@ def same_person(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show the accounts that look like one person, with the figures; look again when asked to."""
     if request.method == "POST":
         new = same_persons_find(now=domain_now(), by=organizer)
-        messages.success(request, f"Looked at every account: {new} new pair{'' if new == 1 else 's'}.")
-        return go_to("same-person")
+        return tell_and_go(request, f"Looked at every account: {new} new pair{'' if new == 1 else 's'}.", "same-person")
     page = page_of(request, same_persons(), _PER_PAGE)
     return render(request, "teams/same_person.html", {"page": page, "now": domain_now(), "zone": _zone()})

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.core.cache import cache
-
 from adjudication.models import Ruling
+from common.remembered import remembered
 from contest.core.breaks import breaks_in_force
 from contest.core.countdown import Countdown, clock_words, countdown, script_seconds
 from contest.core.credit import first_receipts
@@ -65,11 +64,7 @@ class AtStake:
 
 def front(*, now: datetime) -> Front:
     """Return what the page tells, at most FRESH_SECONDS old."""
-    found: Front | None = cache.get("front-page")
-    if found is None:
-        found = read_front(now=now)
-        cache.set("front-page", found, FRESH_SECONDS)
-    return found
+    return remembered("front-page", FRESH_SECONDS, lambda: read_front(now=now))
 
 
 def read_front(*, now: datetime) -> Front:

@@ -5,19 +5,17 @@ from http import HTTPStatus
 from typing import Any
 
 from django import forms
-from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
-from django.urls import reverse
 
 from accounts.access import signed_in
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, NotAllowed
 from common.web.error_status import http_status, retry_headers
-from common.web.form_fields import SeeOther
+from common.web.form_fields import tell_and_go
 from common.web.forms import Form, PicturesField
 from common.web.lists import page_of
 from common.web.page import page
@@ -163,8 +161,7 @@ def withdraw(request: HttpRequest, team: Team, public_id: str) -> HttpResponse:
         except Conflict as error:
             refused = error.message
         else:
-            messages.success(request, f"Receipt {found.public_id} is withdrawn.")
-            return SeeOther(reverse("attack", args=[found.public_id]))
+            return tell_and_go(request, f"Receipt {found.public_id} is withdrawn.", "attack", found.public_id)
     over = found.withdrawn_at is not None or now >= week_called(found.week).end
     context = {
         "attack": found,

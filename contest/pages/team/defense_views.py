@@ -15,7 +15,7 @@ from common.queues import hint
 from common.typed import whole_number
 from common.web.body_limits import limit_body
 from common.web.error_status import error_body, http_status, retry_headers, wants_json
-from common.web.form_fields import SeeOther
+from common.web.form_fields import SeeOther, tell_and_go
 from common.web.page import page
 from contest.appeals.grounds import MOST_LISTED, appealable
 from contest.core import upload_rates
@@ -197,8 +197,7 @@ def defense_do(request: HttpRequest, user: User, public_id: str, name: str) -> H
         raise Http404("there is nothing of this name to do")
     entry, sent = own_entry(user, public_id), _FORMS[name](request.POST)
     if done := sent.submit(entry=entry, by=user):
-        messages.success(request, done)
-        return SeeOther(reverse("team-defense", args=[public_id]))
+        return tell_and_go(request, done, "team-defense", public_id)
     return _page(request, entry, sent)
 
 

@@ -11,6 +11,7 @@ from django.db.models import Max, Min
 
 from common.audit.trail import audit
 from common.errors import NotFound
+from common.remembered import remembered
 from contest.core.models import Attack, Award, Release, Stake
 from contest.core.settled_weeks import weeks_between
 from contest.core.weeks import existing_week, week_at, week_called
@@ -55,11 +56,11 @@ def leaderboard_tables(week: str, *, now: datetime) -> LeaderboardTables:
     row = Leaderboard.objects.filter(week=week).first()
     if row is not None:
         return LeaderboardTables(week, Tables.from_json(row.tables), row.made_at)
-    found: LeaderboardTables | None = cache.get(f"leaderboard-{week}")
-    if found is None:
-        found = LeaderboardTables(week, tables(read_facts(), _moment(week, now)), now)
-        cache.set(f"leaderboard-{week}", found, _UNSTORED_SECONDS)
-    return found
+    return remembered(
+        f"leaderboard-{week}",
+        _UNSTORED_SECONDS,
+        lambda: LeaderboardTables(week, tables(read_facts(), _moment(week, now)), now),
+    )
 
 
 def weeks_over(*, now: datetime) -> list[Week]:
