@@ -32,11 +32,7 @@ class DomainErrorPages:
     def process_view(self, request: HttpRequest, *_view: Any) -> HttpResponse | None:
         """Return the refusal where a signed-in tasker asks for what is not for taskers (R8)."""
         error = signed_in_refusal(request)
-        if error is None:
-            return None
-        if request.path.startswith("/api/v1/"):
-            return error_json(error)
-        return render(request, "refused.html", {"error": error}, status=http_status(error))
+        return None if error is None else _refused(request, error)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """Return the page for a DomainError or an outage; None lets every other error be a 500."""
@@ -56,14 +52,17 @@ class DomainErrorPages:
         return answer
 
 
+def _refused(request: HttpRequest, error: DomainError) -> HttpResponse:
+    if request.path.startswith("/api/v1/"):
+        return error_json(error)
+    return render(request, "refused.html", {"error": error}, status=http_status(error))
+
+
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer 400, or 413 where a form has too many fields or too much in them."""
     if isinstance(exception, (RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent)):
         words = _("The form holds too much: too many fields, or too much text in them. Send less.")
-        error = TooLarge(words, "too_large")
-        if request.path.startswith("/api/v1/"):
-            return error_json(error)
-        return render(request, "refused.html", {"error": error}, status=http_status(error))
+        return _refused(request, TooLarge(words, "too_large"))
     return _answer(request, 400, "bad_request", _("This request could not be read."))
 
 

@@ -14,7 +14,7 @@ from common.errors import DomainError, InvalidInput
 from common.queues import hint
 from common.typed import whole_number
 from common.web.body_limits import limit_body
-from common.web.error_status import error_body, http_status, retry_headers, wants_json
+from common.web.error_status import error_json, wants_json
 from common.web.form_fields import SeeOther, tell_and_go
 from common.web.page import page
 from contest.appeals.grounds import MOST_LISTED, appealable
@@ -90,7 +90,7 @@ def defense_new(request: HttpRequest, user: User) -> HttpResponse:
         words = "is received. Its trials begin by themselves." if new else "was handed in before: this is its page."
         return _answered(request, entry, f"{entry.defense.name} {words}", draft=f"hand-in {user.get_username()}")
     if form.refused and wants_json(request):
-        return _refused(form.refused)
+        return error_json(form.refused)
     policy = policy_in_force(now).policy
     context = {
         "team": team,
@@ -121,17 +121,13 @@ def defense_piece(request: HttpRequest, team: Team, field: str, file: str) -> Ht
         kept = keep_piece(team, user, field, file, at=at, length=length, size=size, body=request)
         return JsonResponse({"bytes": kept})
     except DomainError as error:
-        return _refused(error)
+        return error_json(error)
 
 
 def _answered(request: HttpRequest, entry: DefenseEntry, words: str, draft: str = "") -> HttpResponse:
     messages.success(request, words, extra_tags=draft)
     address = reverse("team-defense", args=[entry.defense.public_id])
     return JsonResponse({"address": address}, status=201) if wants_json(request) else SeeOther(address)
-
-
-def _refused(error: DomainError) -> HttpResponse:
-    return JsonResponse(error_body(error), status=http_status(error), headers=retry_headers(error))
 
 
 # One defense ---------------------------------------------------------------------------------------------------------
@@ -212,4 +208,4 @@ def defense_open(request: HttpRequest, user: User, public_id: str) -> HttpRespon
     entry, sent = own_entry(user, public_id), OpenSourceForm(request.POST, request.FILES, request=request)
     if done := sent.submit(entry=entry, by=user):
         return _answered(request, entry, done)
-    return _refused(sent.refused) if sent.refused and wants_json(request) else _page(request, entry, sent)
+    return error_json(sent.refused) if sent.refused and wants_json(request) else _page(request, entry, sent)
