@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from adjudication.schema import release_format as form
+from adjudication.signatures.key_files import sync
 from contest.releases import tables
 from contest.releases.archive import Archive, PackedFile, deflate, stored_file
 from contest.releases.contest_tables import write_contest_tables
 from contest.releases.derived_files import write_derived_files
-from contest.releases.files import Progress, ReleaseFolder, sync_folder
+from contest.releases.files import Progress, ReleaseFolder
 from contest.releases.manifest import manifest_text
 from contest.releases.snapshot import Snapshot
 from picture_files.store import PictureStore, picture_key, picture_store
@@ -70,7 +71,7 @@ class ReleaseContent:
         folder = ReleaseFolder(self.path)
         with folder.text(form.MANIFEST) as file:
             file.writelines(self._manifest(head))
-        sync_folder(self.path)
+        sync(self.path)
         return folder.hashes[form.MANIFEST]
 
     def write_archive(self, archive: Path, name: str, progress: Progress) -> None:
@@ -144,7 +145,7 @@ def copy_pictures(workplace: Path, content: ReleaseContent, progress: Progress) 
                 listed.write(f"{each.path} {each.sha256} {each.crc} {each.size}\n")
             done += len(chunk)
             progress(form.PICTURES, done, content.counts["images"])
-    sync_folder(content.path / form.PICTURES)
+    sync(content.path / form.PICTURES)
 
 
 def _copied(store: PictureStore, folder: ReleaseFolder, sha256_pixels: str) -> _PictureFile:

@@ -117,12 +117,3 @@ class ReleaseFolder:
         with (self.path / name).open("rb") as file:
             self.hashes[name] = hashlib.file_digest(file, "sha256").hexdigest()
             os.fsync(file.fileno())
-
-
-def sync_folder(path: Path) -> None:
-    """Bring a folder's names to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -22,6 +22,7 @@ from adjudication.models import Ruling
 from adjudication.schema import cells
 from adjudication.schema import release_format as form
 from adjudication.selectors import rulings_in_force
+from adjudication.signatures.key_files import sync
 from adjudication.verifier.untrusted_files import MOST_FILE_BYTES, MOST_MANIFEST_BYTES
 from common.audit.seals import seal_entries
 from common.audit.trail import audit
@@ -41,7 +42,7 @@ from contest.ledger.models import LedgerEntry
 from contest.releases.board_tables import cases_of_pictures, decisions_on_pictures, examinations, motions_of, within
 from contest.releases.content import ReleaseContent, copy_pictures, write_week
 from contest.releases.contest_tables import decisions_of, public_attacks_of_week
-from contest.releases.files import Progress, sync_folder
+from contest.releases.files import Progress
 from contest.releases.folders import copy_folder, same_folder
 from contest.releases.keys import copy_public_keys
 from contest.releases.signatures import keep_witnesses, sign_releases
@@ -319,7 +320,7 @@ def _publish(
         if not there:
             _put(content.path, folder)
         os.replace(archive, out / archive.name)
-        sync_folder(out)
+        sync(out)
     return ReleaseResult(release, new, folder, out / archive.name)
 
 
