@@ -211,7 +211,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
     ),
     "said by the kernel": ("defense_kit/conversation.py:_user_of",),
     "a file of an organizer, on the server's own command line": (
-        "labeling/learning/content.py:rows",
+        "labeling/learning/content.py:listed_pictures",
         "labeling/pictures/manifest.py:_csv_rows",
         "labeling/pictures/manifest.py:_json_rows",
         "scoring/management/commands/import_private_set.py:_of_manifest",

@@ -46,8 +46,8 @@ REST_POSTGRES = "long and (postgres or both) or database and not (long or postgr
 MEMORY, ROOM_MIB = Path("/dev/shm"), 4096
 # Changes to the rules that are tried of about 630 (`tests/mutants`).
 MUTANTS = 60
-# Processes at once on two cores; one more where cases wait: for a page, a killed process or a lock.
-COMPUTING, WAITING = 2, 3
+# Processes at once on two cores: one more, as cases wait for a page, a program that is killed or a lock.
+PROCESSES = 3
 
 
 @dataclass
@@ -115,24 +115,24 @@ def node(suite: Suite) -> None:
 def sqlite(suite: Suite) -> None:
     """Everything quick that needs no browser."""
     with redis() as broker:
-        suite.pytest("SQLite", QUICK_SQLITE, ["tests"], COMPUTING, TEST_REDIS_URL=broker)
+        suite.pytest("SQLite", QUICK_SQLITE, ["tests"], PROCESSES, TEST_REDIS_URL=broker)
 
 
 def browser(suite: Suite) -> None:
     """The journeys, in Chromium."""
     with redis() as broker:
-        suite.pytest("browser", QUICK_BROWSER, ["tests/browser"], WAITING, TEST_REDIS_URL=broker)
+        suite.pytest("browser", QUICK_BROWSER, ["tests/browser"], PROCESSES, TEST_REDIS_URL=broker)
 
 
 def on_postgres(suite: Suite) -> None:
     """What depends on the database, on PostgreSQL."""
-    _on_postgres(suite, "PostgreSQL", QUICK_POSTGRES, _files("postgres", "both"), WAITING)
+    _on_postgres(suite, "PostgreSQL", QUICK_POSTGRES, _files("postgres", "both"), PROCESSES)
 
 
 def long(suite: Suite) -> None:
     """What is long by nature, on SQLite, and in the browser."""
     with redis() as broker:
-        suite.pytest("long", LONG_SQLITE, _files("long"), COMPUTING, TEST_REDIS_URL=broker)
+        suite.pytest("long", LONG_SQLITE, _files("long"), PROCESSES, TEST_REDIS_URL=broker)
 
 
 def mutants(suite: Suite) -> None:
@@ -147,7 +147,7 @@ def fuzz(suite: Suite) -> None:
 
 def rest_on_postgres(suite: Suite) -> None:
     """What is long on PostgreSQL, and the quick tests of the database that `make test` runs on SQLite alone."""
-    _on_postgres(suite, "the rest, PostgreSQL", REST_POSTGRES, ["tests"], WAITING)
+    _on_postgres(suite, "the rest, PostgreSQL", REST_POSTGRES, ["tests"], PROCESSES)
 
 
 @contextmanager

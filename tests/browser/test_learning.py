@@ -9,7 +9,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from labeling.enums import KnownUse
-from labeling.learning.content import known_pictures_load, rows
+from labeling.learning.content import known_pictures_load, listed_pictures
 from labeling.models import KnownPicture, LessonSeen, QualificationItem, Tasker
 from policy.numbers import Policy
 from tests import factories
@@ -111,7 +111,7 @@ def test_the_worked_examples_by_keyboard_alone(newcomer: Tasker, contexts: Any, 
     page.get_by_role("button", name="To the worked examples").press("Enter")
     expect(page.get_by_role("button", name="Begin")).to_be_focused()
     learner.press("Enter")
-    count = sum(row["use"] == KnownUse.TUTORIAL for row in rows())
+    count = sum(row["use"] == KnownUse.TUTORIAL for row in listed_pictures())
     way = [("", 1), ("Enter", 2), ("ArrowRight", 3), ("ArrowLeft", 2), ("ArrowRight", 3), ("Enter", 4)]
     for step, (key, number) in enumerate(way):
         learner.press(*key.split())
