@@ -1,13 +1,16 @@
-"""Names of models and of folders of templates are made of the words of docs/glossary.md, and of no word it replaces."""
+"""Names of models and of folders of templates are made of the words of docs/glossary.md, and of no word it replaces; no
+two classes have one name."""
 
+import ast
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 from django.apps import apps
 from django.conf import settings
 
-from tests.sources import FOLDERS
+from tests.sources import FOLDERS, sources
 
 ROOT = Path(settings.BASE_DIR)
 # Ordinary English that says which thing, part or change of a word of the glossary is meant.
@@ -39,6 +42,7 @@ WORDS, REPLACED = table()
 KNOWN = {singular(word) for word in WORDS | ORDINARY | PARTS_OF_A_SITE}
 MODELS = sorted({model.__name__ for app in FOLDERS for model in apps.get_models() if model.__module__.startswith(app)})
 TEMPLATES = ROOT / "templates"
+GIVEN_BY_DJANGO = {"Command", "Migration"}
 FOLDER_NAMES = sorted(str(each.relative_to(TEMPLATES)) for each in TEMPLATES.rglob("*") if each.is_dir())
 
 
@@ -52,3 +56,13 @@ def test_a_name_is_made_of_words_of_the_glossary(name: str) -> None:
 def test_each_ordinary_word_is_used_and_none_is_explained() -> None:
     used = {singular(word.lower()) for name in [*MODELS, *FOLDER_NAMES] for word in re.findall(r"[A-Z]?[a-z]+", name)}
     assert sorted({singular(word) for word in ORDINARY | PARTS_OF_A_SITE} - used) == []
+
+
+def test_a_class_has_its_name_alone() -> None:
+    places = defaultdict(list)
+    kit = {str(path.relative_to(ROOT)): path for path in (ROOT / "defense_kit").rglob("*.py")}
+    for name, path in (sources() | kit).items():
+        for statement in ast.parse(path.read_text()).body:
+            if isinstance(statement, ast.ClassDef) and statement.name not in GIVEN_BY_DJANGO:
+                places[statement.name].append(name)
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from accounts.access import signed_in
@@ -22,7 +22,7 @@ from accounts.second_factor import (
     newest_recovery_codes,
     recovery_codes_left,
 )
-from common.web.form_fields import go_to, text
+from common.web.form_fields import tell_and_go, text
 from common.web.forms import Form
 from common.web.page import page
 
@@ -63,14 +63,15 @@ def _added(request: HttpRequest, user: User, codes: list[str], *, letter: str, w
     tell(user, letter, now=timezone.now())
     if codes:
         return render(request, "accounts/recovery_codes.html", {"codes": codes, "turned_on": True})
-    messages.success(request, words)
-    return go_to("account-second-factor")
+    return tell_and_go(request, words, "account-second-factor")
 
 
 def _after_removal(request: HttpRequest, user: User, left: bool, *, letter: str, words: Any) -> HttpResponse:
-    tell(user, letter if left else "second_factor_off", now=timezone.now())
-    messages.success(request, words if left else _("The second factor is off: signing in takes the password alone."))
-    return go_to("account-second-factor" if left else "account")
+    if left:
+        tell(user, letter, now=timezone.now())
+        return tell_and_go(request, words, "account-second-factor")
+    tell(user, "second_factor_off", now=timezone.now())
+    return tell_and_go(request, gettext("The second factor is off: signing in takes the password alone."), "account")
 
 
 def _new_recovery_codes(request: HttpRequest, user: User, codes: list[str]) -> HttpResponse:

@@ -1,6 +1,5 @@
 """Changing a password, and resetting a forgotten one."""
 
-from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
@@ -12,7 +11,7 @@ from accounts.access import signed_in
 from accounts.pages.forms import PasswordForm, ResetForm, ResetRequestForm
 from accounts.rate_limits import count_wrong_link, may_send_letter
 from common.errors import NotFound
-from common.web.form_fields import go_to, text
+from common.web.form_fields import tell_and_go, text
 from common.web.page import page
 
 
@@ -22,8 +21,9 @@ def password(request: HttpRequest, user: User) -> HttpResponse:
     form = PasswordForm.of(request, request=request, user=user)
     if form.submit():
         update_session_auth_hash(request, user)
-        messages.success(request, _("Your password is changed. Every other session and every token has ended."))
-        return go_to("account")
+        return tell_and_go(
+            request, _("Your password is changed. Every other session and every token has ended."), "account"
+        )
     return render(request, "accounts/password.html", {"form": form}, status=form.status)
 
 
@@ -48,6 +48,5 @@ def reset_confirm(request: HttpRequest, uid: str, token: str) -> HttpResponse:
         return render(request, "accounts/link_over.html", {"error": error, "again": "password-reset"}, status=404)
     form = ResetForm.of(request)
     if form.submit(user=user):
-        messages.success(request, _("Your password is changed. Sign in with it."))
-        return go_to("sign-in")
+        return tell_and_go(request, _("Your password is changed. Sign in with it."), "sign-in")
     return render(request, "accounts/reset_confirm.html", {"owner": user, "form": form}, status=form.status)

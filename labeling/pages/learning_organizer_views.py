@@ -1,13 +1,12 @@
 """The organizers' page of learning: known pictures, pool, learners, instructions."""
 
-from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.web.form_fields import go_to
+from common.web.form_fields import tell_and_go
 from common.web.page import page
 from labeling.enums import KnownUse
 from labeling.learning import organizer, selectors
@@ -27,8 +26,7 @@ def learning(request: HttpRequest, by: User) -> HttpResponse:
     version = None if step == "change" else form.submit(by=by, now=now, confirmed=step == "publish")
     if version and version.pk:
         told = f"Version {version.version} of the instructions is published."
-        messages.success(request, told, extra_tags=f"instructions {by.get_username()}")
-        return go_to("organizer-learning")
+        return tell_and_go(request, told, "organizer-learning", extra_tags=f"instructions {by.get_username()}")
     if version:
         asked_again = organizer.asked_again_by(version.requalify)
         context = {"form": form, "version": version, "asked_again": asked_again, "now": now}

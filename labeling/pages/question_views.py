@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -10,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.web.form_fields import go_to
+from common.web.form_fields import tell_and_go
 from common.web.page import page
 from labeling.access import tasker_of
 from labeling.enums import ReportKind
@@ -29,8 +28,7 @@ def questions(request: HttpRequest, tasker: Tasker) -> HttpResponse:
     now, form = domain_now(), QuestionForm.of(request)
     if form.submit(tasker=tasker, now=now):
         told = _("Your question is with the organizers. You are told here when it is answered.")
-        messages.success(request, told, extra_tags=f"question {request.user.get_username()}")
-        return go_to("questions")
+        return tell_and_go(request, told, "questions", extra_tags=f"question {request.user.get_username()}")
     context = {
         "form": form,
         "questions": selectors.own_questions(tasker),
@@ -46,8 +44,7 @@ def reports(request: HttpRequest, organizer: User) -> HttpResponse:
     if decided := form.submit(by=organizer, now=now):
         picture, taskers = decided[0].image.public_id, f"{len(decided)} tasker{'s' if len(decided) > 1 else ''}"
         told = f"Picture {picture} is decided; {taskers} who reported it will read your thanks and reply."
-        messages.success(request, told, extra_tags=f"report {organizer.get_username()} {picture}")
-        return go_to("reports")
+        return tell_and_go(request, told, "reports", extra_tags=f"report {organizer.get_username()} {picture}")
     shown = [
         {
             "picture": each,
@@ -81,8 +78,12 @@ def organizer_questions(request: HttpRequest, organizer: User) -> HttpResponse:
     now, form, step = domain_now(), AnswerForm.of(request), request.POST.get("step")
     question = None if step == "change" else form.submit(by=organizer, now=now, confirmed=step == "send")
     if question and question.answered_at:
-        messages.success(request, _sent_words(question), extra_tags=f"answer {organizer.get_username()} {question.pk}")
-        return go_to("organizer-questions")
+        return tell_and_go(
+            request,
+            _sent_words(question),
+            "organizer-questions",
+            extra_tags=f"answer {organizer.get_username()} {question.pk}",
+        )
     if question:
         context = {"question": question, "form": form, "asked_again": asked_again_by(True)}
         return render(request, "questions/organizer_confirm.html", context)

@@ -3,7 +3,6 @@
 from dataclasses import asdict
 from uuid import UUID
 
-from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -11,7 +10,7 @@ from django.shortcuts import render
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
-from common.web.form_fields import go_to
+from common.web.form_fields import tell_and_go
 from common.web.page import page
 from labeling.enums import Origin
 from labeling.models import KnownPicture, Panel
@@ -37,8 +36,7 @@ def gold_change(request: HttpRequest, organizer: User, public_id: UUID) -> HttpR
     """Retire, hold or let go a gold picture."""
     known, form = gold_choice.gold_of(public_id), GoldChangeForm(request.POST)
     if done := form.submit(known=known, by=organizer, now=domain_now()):
-        messages.success(request, f"Picture {known.image.public_id} is {done}.")
-        return go_to("gold")
+        return tell_and_go(request, f"Picture {known.image.public_id} is {done}.", "gold")
     return _gold_page(request, known, form)
 
 
@@ -94,8 +92,7 @@ def gold_new(request: HttpRequest, organizer: User, image_id: str) -> HttpRespon
         gate = policy_in_force(now).policy.outline_gate
         if form.submit(panel=panel, gate=gate, by=organizer, now=now):
             told, draft = f"Picture {image_id} is gold now.", f"gold {organizer.get_username()} {image_id}"
-            messages.success(request, told, extra_tags=draft)
-            return go_to("gold")
+            return tell_and_go(request, told, "gold", extra_tags=draft)
     context = {
         "image": panel.image,
         "url": picture_url(panel.image, now=now),

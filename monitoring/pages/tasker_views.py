@@ -3,7 +3,6 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -11,7 +10,7 @@ from django.shortcuts import render
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, NotFound
-from common.web.form_fields import go_to
+from common.web.form_fields import tell_and_go
 from common.web.lists import csv_file
 from common.web.page import page
 from labeling import voiding
@@ -150,8 +149,9 @@ def tasker_action(request: HttpRequest, organizer: User, public_id: str, name: s
         raise Conflict("This tasker has left: only answers without a ruling can still be voided.", "left")
     form = ACTIONS[name].of(request, initial=request.GET.dict())
     if done := form.submit(tasker=tasker, by=organizer, now=now):
-        messages.success(request, done, extra_tags=f"{name} {organizer.get_username()} {public_id}")
-        return go_to("organizer-tasker", public_id)
+        return tell_and_go(
+            request, done, "organizer-tasker", public_id, extra_tags=f"{name} {organizer.get_username()} {public_id}"
+        )
     context = {"tasker": tasker_named(public_id), "form": form, "zone": _zone(now)}
     if isinstance(form, VoidForm):
         context |= _voiding_preview(tasker, SinceForm(request.POST or request.GET), now)
@@ -177,8 +177,7 @@ def link_end(request: HttpRequest, organizer: User, link_id: int) -> HttpRespons
     """Show a link with the panels both were asked about, and end it when that is confirmed with a reason."""
     now, link, form = domain_now(), link_numbered(link_id), EndLinkForm.of(request)
     if done := form.submit(link=link, by=organizer, now=now):
-        messages.success(request, done)
-        return go_to("organizer-tasker", link.first.public_id)
+        return tell_and_go(request, done, "organizer-tasker", link.first.public_id)
     shared = links.panels_shared(link)
     context = {
         "link": link,

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -14,7 +13,7 @@ from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from common.queues import hint
-from common.web.form_fields import go_to, tell_and_go
+from common.web.form_fields import tell_and_go
 from common.web.page import page
 from contest.core.breaks import all_breaks
 from contest.core.models import Break
@@ -45,8 +44,9 @@ def rerun_new(request: HttpRequest, organizer: User, public_id: str) -> HttpResp
     if is_sent and (rerun := form.submit(by=organizer)):
         hint(prepare_reruns.task)
         words = "The re-run is being prepared. Nothing changes until it is applied."
-        messages.success(request, words, extra_tags=f"rerun {organizer.get_username()} {public_id}")
-        return go_to("rerun", rerun.pk)
+        return tell_and_go(
+            request, words, "rerun", rerun.pk, extra_tags=f"rerun {organizer.get_username()} {public_id}"
+        )
     context = {"defense": defense, "form": form, "now": now, "zone": form.zone}
     if form.is_bound and (form.is_valid() or form.scope):
         context |= _preview(form)
