@@ -366,7 +366,7 @@ def _ballot(case: Case, choice: VoteChoice, label: str, reasons: Sequence[str]) 
     return Ballot(choice, label, ordered)
 
 
-def counted(count: VoteCount) -> dict[str, Any]:
+def count_fields(count: VoteCount) -> dict[str, Any]:
     """Return what a decision keeps of a count: no names, and the words that their members publish."""
     votes = [
         {

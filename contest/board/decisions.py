@@ -13,7 +13,7 @@ from common.audit.trail import audit
 from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, InvalidInput, NotAllowed
 from contest.board.case_messages import notify_case_decided, notify_panel_ruled, notify_ruling_changed
-from contest.board.cases import VoteCount, count_of, counted, lock_case, newest_ruling_of
+from contest.board.cases import VoteCount, count_fields, count_of, lock_case, newest_ruling_of
 from contest.board.models import CaseDecision
 from contest.board.motion_handlers import carry_out
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
@@ -50,7 +50,7 @@ def case_decide(*, case: Case, seen: str, explanation: str, by: User, now: datet
         explanation=said,
         ruling=ruling if outcome is CaseOutcome.OVERRULE else None,
         panel=panel,
-        **counted(count),
+        **count_fields(count),
         policy_id=policy_in_force(now).id,
         confirmed_by=by,
         decided_at=now,

@@ -17,7 +17,7 @@ from common.audit.trail import audit
 from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, NotAllowed
 from common.typed import clean_words, validate_text
-from contest.board.cases import MINIMUM_TEXT, count_of, counted, disclose, lock_case, motion_case, vote_cast
+from contest.board.cases import MINIMUM_TEXT, count_fields, count_of, disclose, lock_case, motion_case, vote_cast
 from contest.board.models import CaseDecision
 from contest.board.motion_handlers import dry_run
 from contest.board.recusal import recused_from, teams_of_case
@@ -121,7 +121,7 @@ def motion_drop(*, case: Case, by: User, now: datetime) -> CaseDecision:
     made = CaseDecision.objects.create(
         case=held,
         outcome=CaseOutcome.DROPPED,
-        **counted(count_of(held)),
+        **count_fields(count_of(held)),
         policy_id=policy_in_force(now).id,
         confirmed_by=by,
         decided_at=now,

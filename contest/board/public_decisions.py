@@ -10,7 +10,7 @@ from adjudication.counting import OUTCOMES, Ballot
 from adjudication.enums import Verdict
 from adjudication.wording import verdict_words
 from contest.board.case_messages import OUTCOME_WORDS
-from contest.board.cases import VoteCount, counted
+from contest.board.cases import VoteCount, count_fields
 from contest.board.models import CaseDecision
 from contest.core.enums import CaseOutcome, VoteChoice
 
@@ -88,7 +88,7 @@ def decision_to_come(count: VoteCount, explanation: str) -> PublicDecision:
     """Return what the public would read if the votes of now were confirmed with this explanation."""
     decides = count.decides
     told = {"label": decides.label, "reasons": list(decides.reasons), "explanation": explanation}
-    return public_decision(CaseDecision(outcome=OUTCOMES[decides.choice], **told, **counted(count)))
+    return public_decision(CaseDecision(outcome=OUTCOMES[decides.choice], **told, **count_fields(count)))
 
 
 def _vote_words(vote: Mapping[str, Any]) -> str:

@@ -102,7 +102,7 @@ def parties_of(case: Case) -> list[CaseParty]:
     return list(CaseParty.objects.filter(case=case).select_related("team__merged_into").order_by("-pk"))
 
 
-def appeals_in(case: Case) -> QuerySet[Appeal]:
+def appeals_of_case(case: Case) -> QuerySet[Appeal]:
     """Return the appeals of a case in the order in which they came."""
     return Appeal.objects.filter(case=case).select_related("team", "defense", "ruling").order_by("sent_at", "pk")
 
@@ -113,7 +113,7 @@ def other_appeals(appeal: Appeal, member: User) -> QuerySet[Appeal]:
     return others.exclude(pk=appeal.pk).select_related("case__ruling", "case__result")
 
 
-def statements_in(case: Case) -> list[AppealStatement]:
+def statements_of_case(case: Case) -> list[AppealStatement]:
     """Return what teams of the other side answered in a case, in the order in which they did."""
     return list(AppealStatement.objects.filter(case=case).select_related("team").order_by("sent_at", "pk"))
 

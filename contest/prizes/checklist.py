@@ -77,10 +77,10 @@ def own_conditions(stake: Stake, *, policy: Policy, now: datetime, known: Weeks 
 def contenders(*, now: datetime) -> list[Stake]:
     """Return the stakes in force whose time is over and that can win, those of the earliest group first."""
     due = {stake.pk: stake for stake in stakes_in_force() if is_due(stake, now) and not never_reason(stake, now=now)}
-    return [due[number] for group in prize_groups(map(time_of, due.values()), now=now) for number in group.stakes]
+    return [due[number] for group in prize_groups(map(stake_time, due.values()), now=now) for number in group.stakes]
 
 
-def time_of(stake: Stake) -> StakeTime:
+def stake_time(stake: Stake) -> StakeTime:
     """Return a stake that began as the order of awards sees it; whether it can win is for the caller to say."""
     clock = stake.clock_from or stake.begun_at
     # A stake that is shared by its batch began with it, at one instant.
@@ -104,7 +104,7 @@ class RacePlace:
 def race_place(stake: Stake, due: Iterable[Stake]) -> RacePlace:
     """Return the place of a stake among the contenders; of one that is none, the place that it would have."""
     rows = {each.pk: each for each in due} | {stake.pk: stake}
-    times = {pk: time_of(each) for pk, each in rows.items()}
+    times = {pk: stake_time(each) for pk, each in rows.items()}
     if times[stake.pk].until is None:
         times[stake.pk] = replace(times[stake.pk], until=_NEVER)
     groups = prize_groups(times.values(), now=_NEVER)

@@ -20,11 +20,11 @@ from contest.attacks.selectors import public_attacks_with
 from contest.board.case_messages import OUTCOME_WORDS
 from contest.board.models import Appeal
 from contest.board.selectors import (
-    appeals_in,
+    appeals_of_case,
     closed_cases_like,
     other_appeals,
     pictures_open_to,
-    statements_in,
+    statements_of_case,
 )
 from contest.core.enums import CaseOutcome, CaseState
 from contest.core.models import Case
@@ -74,7 +74,7 @@ class AppealShown:
 
 def case_appeals(case: Case, member: User) -> list[AppealShown]:
     """Return the appeals of a case in the order in which they came."""
-    return [_appeal(each, member) for each in appeals_in(case)]
+    return [_appeal(each, member) for each in appeals_of_case(case)]
 
 
 def _appeal(appeal: Appeal, member: User) -> AppealShown:
@@ -111,11 +111,11 @@ def _alike(one: Ruling, other: Ruling) -> bool:
 
 
 def _apart(one: Ruling, other: Ruling) -> Fraction:
-    a, b = box_share(one), box_share(other)
+    a, b = ruled_box_share(one), ruled_box_share(other)
     return abs(a - b) if a is not None and b is not None else Fraction(1)
 
 
-def box_share(ruling: Ruling) -> Fraction | None:
+def ruled_box_share(ruling: Ruling) -> Fraction | None:
     """Return the share of the smallest box that a ruling names, exactly."""
     if ruling.smallest_box_numerator is None or not ruling.smallest_box_denominator:
         return None
@@ -125,7 +125,7 @@ def box_share(ruling: Ruling) -> Fraction | None:
 def _why(one: Ruling, other: Ruling) -> str:
     same = [reason_name(each) for each in other.reasons if each in one.reasons]
     what = f"also valid, a {one.label}" if one.label else f"also {', '.join(same)}"
-    share = box_share(one)
+    share = ruled_box_share(one)
     return f"{what}; smallest box {percent(share)}" if share is not None else what
 
 
@@ -180,7 +180,7 @@ def picture_case_content(case: Case, member: User, *, now: datetime) -> dict[str
         "reliability": reliability_of((each for each in answers if each.response.place_id), image),
         "latest_answers": LATEST_ANSWERS,
         "appeals": appeals,
-        "statements": statements_in(case),
+        "statements": statements_of_case(case),
         "marks": marks_of(each.appeal for each in appeals),
         "attacks": public_attacks_with(image, now=now),
         "timeline": case_timeline(image, member, now=now),
