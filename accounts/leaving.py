@@ -6,7 +6,7 @@ from typing import cast
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from accounts.credentials import access_forget, credentials_end
+from accounts.credentials import credentials_revoke, sign_in_log_delete
 from accounts.models import Invitation
 from accounts.signals import account_leaving
 from common.audit.trail import Subject, audit, forget_origins
@@ -26,9 +26,9 @@ def account_delete(*, user: User, now: datetime, by: User | None = None) -> None
     subject = next((cast(Subject, answer) for _, answer in answers if answer), {"account": [user.pk]})
     audit("account.delete", by=by or user, subject=subject, now=now)
     forget_origins(user)
-    credentials_end(user)
+    credentials_revoke(user)
     _forget_invitations(user, now)
-    access_forget(user.get_username())
+    sign_in_log_delete(user.get_username())
     user.delete()
 
 

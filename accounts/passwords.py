@@ -12,7 +12,7 @@ from django.utils.http import urlsafe_base64_decode, urlsafe_base64_encode
 from django.utils.translation import gettext as _
 
 from accounts.addresses import clean_address
-from accounts.credentials import credentials_end
+from accounts.credentials import credentials_revoke
 from accounts.letters import reset_letter, tell
 from common.errors import InvalidInput, NotFound
 from common.mail import send_in_background
@@ -31,7 +31,7 @@ def password_set(*, user: User, password: str, now: datetime, session_key: str |
         raise InvalidInput(" ".join(error.messages), "invalid", field="new_password") from None
     user.set_password(password)
     user.save(update_fields=["password"])
-    credentials_end(user, but_session=session_key)
+    credentials_revoke(user, but_session=session_key)
     tell(user, "password_changed", now=now)
 
 

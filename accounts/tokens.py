@@ -39,7 +39,7 @@ def issue_token(user: User, *, now: datetime) -> str:
     return token
 
 
-def end_token(token_id: int) -> None:
+def revoke_token(token_id: int) -> None:
     """End the token with this number, whether or not it is over already; other tokens of the account go on."""
     ApiToken.objects.filter(pk=token_id).delete()
 
@@ -91,7 +91,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
             return None
         found = _token_with_user(digest=_digest(token.strip()))
         if not found or not _counts(found[0], now=timezone.now()):
-            raise exceptions.AuthenticationFailed("This token is not valid any more: ask for a new one.")
+            raise exceptions.AuthenticationFailed("This token is not valid. Create a new one.")
         return found[0].user, found[0]
 
     def authenticate_header(self, request: Request) -> str:

@@ -40,7 +40,7 @@ from adjudication.verifier.untrusted_files import (
 from adjudication.verify import KEY_HELP, verify
 
 LIST = "releases.json"
-NOTHING_DIFFERS, DIFFERENT, NOT_ASKED = 0, 1, 2
+NOTHING_DIFFERS, DIFFERENT, NOT_CHECKED = 0, 1, 2
 
 _ADDRESS = "api/v1/releases/"
 SECONDS = 60
@@ -49,7 +49,7 @@ _PIECE = 1 << 20
 # An ETag that a later request can be sent with as it is.
 _TAG = re.compile(r'"[!#-~]{1,200}"')
 # What an answer can be wrong with: the wire, the protocol, and values that nobody can read.
-_WRONG_ANSWER = (OSError, HTTPException, ValueError)
+_FETCH_ERRORS = (OSError, HTTPException, ValueError)
 
 
 class ContestUnreachable(Exception):
@@ -88,7 +88,7 @@ def _list_at(address: str) -> bytes:
     try:
         with _open_url(address) as answer:
             return answer.read(MOST_LIST_BYTES)
-    except _WRONG_ANSWER as error:
+    except _FETCH_ERRORS as error:
         raise ContestUnreachable(f"{address} does not answer: {error}") from error
 
 
@@ -134,7 +134,7 @@ def _bring(release: ListedRelease, url: str, folder: Path, progress: Progress) -
     if not archive.exists():
         try:
             _fetch(release, url, archive, progress)
-        except (*_WRONG_ANSWER, _TooMuch) as error:
+        except (*_FETCH_ERRORS, _TooMuch) as error:
             yield f"{release.name}: not fetched: {error}"
             return
     if not (folder / release.name).exists():
@@ -167,10 +167,10 @@ def _fetch(release: ListedRelease, url: str, archive: Path, progress: Progress) 
         except _TooMuch:
             part.unlink()
             raise
-        except _WRONG_ANSWER as error:
+        except _FETCH_ERRORS as error:
             if not left or _is_refused(error):
                 raise
-            if _is_no_beginning(error):
+            if _is_past_the_end(error):
                 part.unlink(missing_ok=True)
     os.replace(part, archive)
     _tag_beside(part).unlink(missing_ok=True)
@@ -178,10 +178,10 @@ def _fetch(release: ListedRelease, url: str, archive: Path, progress: Progress) 
 
 def _is_refused(error: Exception) -> bool:
     """Say whether asking again would be answered alike."""
-    return isinstance(error, HTTPError) and error.code < 500 and not _is_no_beginning(error)
+    return isinstance(error, HTTPError) and error.code < 500 and not _is_past_the_end(error)
 
 
-def _is_no_beginning(error: Exception) -> bool:
+def _is_past_the_end(error: Exception) -> bool:
     """Say whether what is here is longer than what is there (416)."""
     return isinstance(error, HTTPError) and error.code == 416
 
@@ -237,7 +237,7 @@ def _bring_signatures(releases: Sequence[ListedRelease], url: str, folder: Path)
         for name in signed:
             if data := _small_file(f"{base}{name}/{form.SIGNATURE}", MOST_NOTE_BYTES):
                 yield from keep_signature(folder / name, data)
-    except _WRONG_ANSWER as error:
+    except _FETCH_ERRORS as error:
         yield f"signatures: not fetched: {error}"
 
 
@@ -290,7 +290,7 @@ def mirror_and_report(url: str, folder: Path, *, key: Path | None = None, quiet:
         differences = mirror(url, folder, _show_progress if not quiet else lambda *_: None, keys)
     except (ContestUnreachable, KeyFileError, OSError) as error:
         show(error, stream=sys.stderr)
-        return NOT_ASKED
+        return NOT_CHECKED
     for difference in differences:
         show(difference)
     if not quiet:

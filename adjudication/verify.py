@@ -197,10 +197,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return NO_RELEASE
     for difference in findings.all_differences():
         show(difference)
-    for line in (
-        () if options.quiet else (*report(manifest, findings), verdict(len(findings.found) + findings.not_kept))
-    ):
-        show(line)
+    if not options.quiet:
+        for line in (*report(manifest, findings), verdict(findings.number)):
+            show(line)
     if options.json:
         values = report_json(manifest, findings, signatures)
         try:

@@ -8,7 +8,9 @@ from pathlib import Path
 @cache
 def processor_name() -> str:
     """Return the processor's model name, or its architecture where the system tells no more."""
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
     named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(named, platform.machine())
+    return next(named, platform.processor() or platform.machine())

@@ -91,7 +91,7 @@ def _statement(value: Any, name: str, asked: Label | None, wrong: dict[str, str]
         message = _("%(name)s was not asked with these answers to questions 1 and 2: leave it out.")
         wrong[name] = message % {"name": name}
     elif asked is not None and not isinstance(value, bool):
-        message = _("Say true or false to %(name)s: question 4 is asked with these answers to questions 1 and 2.")
+        message = _("Answer %(name)s with true or false: question 4 is asked with these answers to questions 1 and 2.")
         wrong[name] = message % {"name": name}
     return value if isinstance(value, bool) else None
 

@@ -33,7 +33,7 @@ def open_links() -> QuerySet[TaskerLink]:
     return TaskerLink.objects.filter(ended_at__isnull=True).select_related("first", "second")
 
 
-def link_numbered(number: int) -> TaskerLink:
+def link_by_number(number: int) -> TaskerLink:
     """Return a link with both taskers, whether it is ended or not; NotFound when there is none."""
     link = TaskerLink.objects.select_related("first", "second").filter(pk=number).first()
     if link is None:
@@ -60,7 +60,7 @@ def voidings_of(tasker: Tasker) -> QuerySet[Voiding]:
     return Voiding.objects.filter(tasker=tasker).order_by("voided_at")
 
 
-def last_stop(tasker: Tasker) -> StateChange | None:
+def stop_in_force(tasker: Tasker) -> StateChange | None:
     """Return the change that keeps the tasker from labeling; None for somebody who labels, or learns at first."""
     last = StateChange.objects.filter(tasker=tasker).order_by("-changed_at", "-pk").first()
     if last is None or last.after != tasker.state:

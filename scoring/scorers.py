@@ -112,7 +112,7 @@ class Runners:
     def __init__(self, slot: Slot, runtime: str) -> None:
         self.name, self.device = f"{socket.gethostname()}:{slot.name}", slot.device
         self._slot, self._runtime = slot, runtime
-        self._policy: Policy | None = None  # that the following was made for
+        self._bounds: tuple[DefenseLimits, ConversationDeadlines] | None = None  # that `_sealed` was made with
         self._sealed: ContainerRunner | None = None  # keeps its connection to the engine
 
     def __call__(self, defense: Defense) -> Runner:
@@ -148,12 +148,13 @@ class Runners:
 
     def _containers(self) -> ContainerRunner:
         policy = policy_in_force(domain_now()).policy
-        if self._policy != policy or self._sealed is None:
-            self._policy = policy
+        bounds = (limits_of(policy), deadlines_of(policy, rows=1))
+        if self._bounds != bounds or self._sealed is None:
+            self._bounds = bounds
             self._sealed = ContainerRunner(
                 scorer=self._slot.identity,
                 folder=self._slot.folder,
-                limits=limits_of(policy),
+                limits=bounds[0],
                 deadlines=partial(deadlines_of, policy),
                 runtime="" if settings.CONTAINER_RUNTIME == "runc" else settings.CONTAINER_RUNTIME,
                 gpu=card_uuid(self._slot.number) if self._slot.device == "cuda" else "",

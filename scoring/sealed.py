@@ -45,9 +45,9 @@ def archive_key(sha256: str) -> str:
 class ContainerRunner:
     """Opens defenses in containers, one at a time on one device: whatever is still there when one opens is removed.
 
-    `scorer` is the same after a restart, `folder` belongs to it alone. `deadlines` gives those of a defense whose
-    batches have so many pictures. `address` is the engine's (empty: DOCKER_HOST),
-    `runtime` another one than the engine's own, `gpu` the UUID of the card for the device `cuda`.
+    `scorer` is the same after a restart, `folder` belongs to it alone. `deadlines` takes the most rows of a batch.
+    `address` is the engine's (empty: DOCKER_HOST), `runtime` another one than the engine's own, `gpu` the UUID of the
+    card for the device `cuda`.
     """
 
     def __init__(

@@ -117,6 +117,8 @@ def python(tmp_path: Path, *words: str, **environment: str) -> "subprocess.Compl
 
 FAILING = [
     ("add_user ada --role tasker --password-stdin", 1, "run `./unanimous migrate`"),
+    ("settle", 1, "Run ./unanimous migrate first."),
+    ("demo_clock", 1, "This is no demo"),
     ("scorer_check", 1, "The container engine does not answer at tcp://"),
     ("serve --port 99999", EXIT_USAGE, "'99999' is not a port"),
     ("add_user ada", EXIT_USAGE, "arguments are required: --role. See ./unanimous add_user --help."),

@@ -21,7 +21,7 @@ from accounts.second_factor import has_second_factor, recovery_codes_left
 from accounts.sessions import session_end, sessions_end_others, sessions_of, token_revoke, tokens_of
 from common import mail
 from common.errors import DomainError, InvalidInput
-from common.web.form_fields import SeeOther, go_to, safe_next, tell_and_go, text
+from common.web.form_fields import SeeOther, go_to, redirect_with_message, safe_next, text
 from common.web.page import page
 
 _YEAR_SECONDS = 365 * 24 * 3600
@@ -101,7 +101,7 @@ def end_sessions(request: HttpRequest, user: User) -> HttpResponse:
         session_end(user=user, handle=handle, now=timezone.now())
     else:
         sessions_end_others(user=user, here=here)
-    return tell_and_go(request, _("Signed out there."), "account")
+    return redirect_with_message(request, _("Signed out there."), "account")
 
 
 @page(signed_in, "POST")
@@ -109,7 +109,7 @@ def revoke_token(request: HttpRequest, user: User) -> HttpResponse:
     """End one token."""
     number = text(request, "token")
     token_revoke(user=user, token_id=int(number) if number.isdecimal() and len(number) < 19 else 0)
-    return tell_and_go(request, _("The token opens nothing any more."), "account")
+    return redirect_with_message(request, _("The token opens nothing any more."), "account")
 
 
 @page(signed_in, "GET POST")
@@ -139,7 +139,7 @@ def email_confirm(request: HttpRequest, user: User, token: str) -> HttpResponse:
         return render(request, "accounts/link_over.html", {"error": error, "again": "account-email"}, status=404)
     if request.method != "POST":
         return render(request, "accounts/email_confirm.html", {"address": address})
-    return tell_and_go(request, _("Your e-mail address is confirmed."), "account")
+    return redirect_with_message(request, _("Your e-mail address is confirmed."), "account")
 
 
 @page(signed_in, "GET POST")

@@ -22,7 +22,7 @@ from accounts.second_factor import (
     newest_recovery_codes,
     recovery_codes_left,
 )
-from common.web.form_fields import tell_and_go, text
+from common.web.form_fields import redirect_with_message, text
 from common.web.forms import Form
 from common.web.page import page
 
@@ -63,15 +63,17 @@ def _added(request: HttpRequest, user: User, codes: list[str], *, letter: str, w
     tell(user, letter, now=timezone.now())
     if codes:
         return render(request, "accounts/recovery_codes.html", {"codes": codes, "turned_on": True})
-    return tell_and_go(request, words, "account-second-factor")
+    return redirect_with_message(request, words, "account-second-factor")
 
 
 def _after_removal(request: HttpRequest, user: User, left: bool, *, letter: str, words: Any) -> HttpResponse:
     if left:
         tell(user, letter, now=timezone.now())
-        return tell_and_go(request, words, "account-second-factor")
+        return redirect_with_message(request, words, "account-second-factor")
     tell(user, "second_factor_off", now=timezone.now())
-    return tell_and_go(request, gettext("The second factor is off: signing in takes the password alone."), "account")
+    return redirect_with_message(
+        request, gettext("The second factor is off: signing in takes the password alone."), "account"
+    )
 
 
 def _new_recovery_codes(request: HttpRequest, user: User, codes: list[str]) -> HttpResponse:

@@ -11,7 +11,7 @@ from accounts.access import signed_in
 from accounts.pages.forms import PasswordForm, ResetForm, ResetRequestForm
 from accounts.rate_limits import count_wrong_link, may_send_letter
 from common.errors import NotFound
-from common.web.form_fields import tell_and_go, text
+from common.web.form_fields import redirect_with_message, text
 from common.web.page import page
 
 
@@ -21,7 +21,7 @@ def password(request: HttpRequest, user: User) -> HttpResponse:
     form = PasswordForm.of(request, request=request, user=user)
     if form.submit():
         update_session_auth_hash(request, user)
-        return tell_and_go(
+        return redirect_with_message(
             request, _("Your password is changed. Every other session and every token has ended."), "account"
         )
     return render(request, "accounts/password.html", {"form": form}, status=form.status)
@@ -48,5 +48,5 @@ def reset_confirm(request: HttpRequest, uid: str, token: str) -> HttpResponse:
         return render(request, "accounts/link_over.html", {"error": error, "again": "password-reset"}, status=404)
     form = ResetForm.of(request)
     if form.submit(user=user):
-        return tell_and_go(request, _("Your password is changed. Sign in with it."), "sign-in")
+        return redirect_with_message(request, _("Your password is changed. Sign in with it."), "sign-in")
     return render(request, "accounts/reset_confirm.html", {"owner": user, "form": form}, status=form.status)

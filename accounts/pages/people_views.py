@@ -24,7 +24,7 @@ from accounts.rate_limits import count_wrong_link
 from accounts.selectors import account_of_tasker, newest_invitations, search_accounts
 from common import mail
 from common.errors import Conflict, NotFound
-from common.web.form_fields import go_to, tell_and_go
+from common.web.form_fields import go_to, redirect_with_message
 from common.web.forms import Form
 from common.web.lists import ListFilter, page_of
 from common.web.page import page
@@ -52,7 +52,7 @@ def _join(request: HttpRequest, invitation: Invitation, token: str) -> HttpRespo
     form = JoinForm.of(request)
     if user := form.submit(secret=token, rng=_random):
         login(request, user, backend="accounts.session_store.UserBackend")
-        return tell_and_go(request, _("Welcome. Your account is ready."), "home")
+        return redirect_with_message(request, _("Welcome. Your account is ready."), "home")
     return render(
         request, "accounts/join.html", {"invitation": invitation, "form": form}, status=400 if form.errors else 200
     )
@@ -125,6 +125,8 @@ def remove_person(request: HttpRequest, organizer: User, public_id: str) -> Http
         raise NotFound("There is no such tasker, or the account is deleted already.", "not_found")
     form = DeleteForm.of(request, request=request, user=organizer, confirmation=public_id)
     if form.submit(person=person, by=organizer):
-        return tell_and_go(request, f"The account of {public_id} is deleted; the ID and the answers stay.", "people")
+        return redirect_with_message(
+            request, f"The account of {public_id} is deleted; the ID and the answers stay.", "people"
+        )
     context = {"tasker": person.tasker, "form": form}
     return render(request, "accounts/remove_person.html", context, status=form.status)

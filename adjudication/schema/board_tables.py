@@ -38,12 +38,12 @@ from labeling.enums import Label
 _OF_CASE = NamesRow(form.CASES, "case_id")
 _OF_TEAM = NamesRow(form.TEAMS, "team_id")
 # What follows the outcome of a case: the votes, without names.
-_COUNTED = {
+_VOTES = {
     "votes": bound(
-        JSON_LIST, "R19", words="the outcome follows from them; whose they are, and their order, nobody knows"
+        JSON_LIST, "R19", words="the outcome follows from them; who cast them, and in which order, is not published"
     ),
     "quorum": derived(NUMBER, "R21", "`board_quorum` of the policy under which it was opened"),
-    "recused": free(NUMBER, "R21", "who stepped aside is in no release", Between(0, 10_000)),
+    "recused": free(NUMBER, "R21", "the names of members who stepped aside are not published", Between(0, 10_000)),
 }
 
 APPEALS = TableSchema(
@@ -58,15 +58,17 @@ APPEALS = TableSchema(
         "side": derived(
             one_of(AppealSide), "R18", "the verdict: a defender against a valid one, an attacker against a rejection"
         ),
-        "team_id": bound(TEAM_ID, "R18", _OF_TEAM, words="it sent the picture, or it is that of the defense"),
+        "team_id": bound(TEAM_ID, "R18", _OF_TEAM, words="the team that sent the picture, or that of the defense"),
         "defense_id": bound(
             DEFENSE_ID.optional(), "R18", NamesRow(form.DEFENSES, "defense_id"), FilledWith("side", ("defender",))
         ),
         "sent_at": bound(
-            TIME, "R18", words="within `appeal_days` of the ruling; of who sent a copy, after the release"
+            TIME,
+            "R18",
+            words="within `appeal_days` of the ruling; for a team with only a copy, of a later release",
         ),
         "argument": free(TEXT, "R18", "the team's own words"),
-        "marks": bound(JSON_LIST, "R18", words="rectangles inside the picture; where they are is the team's word"),
+        "marks": bound(JSON_LIST, "R18", words="rectangles inside the picture; their positions are the team's claim"),
         "case_id": bound(CASE_ID, "R18", _OF_CASE),
     },
 )
@@ -103,10 +105,10 @@ CASES = TableSchema(
         "explanation": bound(
             TEXT, "R20", words="of an overrule, that of the ruling it made; otherwise the board's words"
         ),
-        **_COUNTED,
+        **_VOTES,
         "made_ruling_number": derived(NUMBER.optional(), "R20", "the outcome"),
         "asked_panel": derived(NUMBER.optional(), "R19", "the outcome and the ruling"),
-        "closed_at": bound(TIME, "R19", NotBefore("decided_at"), words="the decision, or the ruling that came of it"),
+        "closed_at": bound(TIME, "R19", NotBefore("decided_at"), words="the decision, or the ruling it led to"),
         "result_ruling_number": derived(NUMBER, "R19", "the outcome and the rulings"),
     },
 )
@@ -118,8 +120,8 @@ MOTIONS = TableSchema(
     3,
     {
         "case_id": bound(CASE_ID, "R21", Once(), New()),
-        "kind": bound(DECISION_KINDS, "R21", words="of a carried one, that of the decision; one that there is"),
-        "subject": bound(JSON_OBJECT, "R21", words="numbers of teams, defenses and stakes that there are"),
+        "kind": bound(DECISION_KINDS, "R21", words="a kind of decision; of a carried motion, that of its decision"),
+        "subject": bound(JSON_OBJECT, "R21", words="numbers of existing teams, defenses and stakes"),
         "details": bound(JSON_OBJECT, "R21", words="of a carried one, what the decision says"),
         "reason": bound(TEXT, "R21", words="of a carried one, that of the decision; otherwise the mover's words"),
         "opened_at": bound(TIME, "R21", words="before it was decided"),
@@ -131,10 +133,10 @@ MOTIONS = TableSchema(
         "outcome": bound(
             kind_of("carried|lost|dropped"),
             "R21",
-            words="as the votes say, unless its mover took it back; a decision exactly where it was carried",
+            words="as the votes say, unless its mover withdrew it; a decision exactly where it was carried",
         ),
         "explanation": free(TEXT, "R21", "the board's own words"),
-        **_COUNTED,
+        **_VOTES,
     },
 )
 
@@ -147,7 +149,7 @@ EXAMINATIONS = TableSchema(
         "number": bound(NUMBER, "R37", Once(), New()),
         "defense_id": bound(DEFENSE_ID, "R37", NamesRow(form.DEFENSES, "defense_id")),
         "image_id": bound(IMAGE_ID, "R37", NamesRow(form.IMAGES, "image_id", earlier=True)),
-        "ruling_number": bound(NUMBER.optional(), "R37", words="a rejection that there was"),
+        "ruling_number": bound(NUMBER.optional(), "R37", words="an earlier rejection of the picture"),
         "at": bound(TIME, "R37", InWeek(), words="not before the rejection"),
     },
 )

@@ -121,7 +121,7 @@ DECISIONS = TableSchema(
             "R21",
             words="that of the motion that was carried",
         ),
-        "subject": bound(JSON_OBJECT, "R21", words="numbers of teams, defenses and stakes that there are"),
+        "subject": bound(JSON_OBJECT, "R21", words="numbers of existing teams, defenses and stakes"),
         "details": bound(JSON_OBJECT, "R21", words="what the row that was made by it says: criteria, statement, cents"),
         "reason": bound(TEXT, "R21", words="that of the motion; before the board voted on these it is free"),
         "policy_version": derived(NUMBER, "R21", "", InForceAt("decided_at")),

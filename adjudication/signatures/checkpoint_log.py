@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from adjudication.signatures.checkpoints import Checkpoint, parse_checkpoint
-from adjudication.signatures.key_files import KeyFileError, sync
+from adjudication.signatures.key_files import KeyFileError, sync_to_disk
 from adjudication.signatures.signed_note import NoteError, VerifierKey, parse_verifier_key
 
 
@@ -101,7 +101,7 @@ def open_checkpoint_log(secret: Path) -> Iterator[CheckpointLog]:
         raise KeyFileError(f"{path} cannot be opened: {error.strerror}") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        sync(path.parent)
+        sync_to_disk(path.parent)
         yield CheckpointLog(path, descriptor)
     finally:
         os.close(descriptor)

@@ -61,7 +61,7 @@ def write_secret_key(path: Path, key: SecretKey) -> None:
             beside.flush()
             os.fsync(beside.fileno())
             os.link(beside.name, path)  # refuses to write over anything
-        sync(path.parent)
+        sync_to_disk(path.parent)
     except FileExistsError as error:
         raise KeyFileError(f"{path} is there already, and nothing is written over it") from error
     except OSError as error:
@@ -117,12 +117,12 @@ def write_whole(path: Path, data: bytes, *, by_way_of: Path) -> None:
     """
     beside = by_way_of / f".{path.name}.partial"
     beside.write_bytes(data)
-    sync(beside)
+    sync_to_disk(beside)
     os.replace(beside, path)
-    sync(path.parent)
+    sync_to_disk(path.parent)
 
 
-def sync(path: Path) -> None:
+def sync_to_disk(path: Path) -> None:
     """Bring a file's bytes, or a folder's names, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:

@@ -92,6 +92,11 @@ class Findings:
         self.found += others.found[:room]
         self.not_kept += len(others.found[room:]) + others.not_kept
 
+    @property
+    def number(self) -> int:
+        """Return how many differences there are, those that were not kept included."""
+        return len(self.found) + self.not_kept
+
     def all_differences(self) -> list[str]:
         """Return the differences as sentences, with a last one on those that were not kept."""
         more = f"{self.not_kept:,} more differences are not listed"

@@ -39,7 +39,7 @@ def read_responses(rows: Sequence[Row], sizes: Sizes, findings: Findings) -> Pan
         image_id, tasker_id, counts = row.cells(("image_id", "tasker_id", "counted"))
         image = numbers.get(image_id)
         pairs.append(0 if image is None else (image + 1) << 32 | panels.tasker_number(tasker_id))
-        if image is None:
+        if image is None:  # this table is the longest: its pictures are looked up once, here
             findings.add(form.RESPONSES, row, f"image {image_id}", "an image of this release")
             continue
         box = _sides(row, sizes[image_id], findings)

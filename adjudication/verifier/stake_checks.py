@@ -72,11 +72,11 @@ def _check_associations(release: CheckedRelease, findings: Findings) -> None:
 
 def json_of(row: Row, column: str, file: str, findings: Findings) -> dict[str, Any]:
     """Return an object of JSON in a cell; an empty one, and a difference, where it cannot be read."""
-    value = _value_of(row, column, file, findings)
+    value = _json_in(row, column, file, findings)
     return value if isinstance(value, dict) else {}
 
 
-def _value_of(row: Row, column: str, file: str, findings: Findings) -> Any:
+def _json_in(row: Row, column: str, file: str, findings: Findings) -> Any:
     """Return what JSON says in a cell; None, and a difference, where it cannot be read."""
     try:
         return value_of(row[column])
@@ -241,7 +241,7 @@ def _check_award(row: Row, release: CheckedRelease, findings: Findings) -> None:
     if decision is not None:
         details = json_of(decision, "details", form.DECISIONS, findings)
         findings.compare_cells(form.AWARDS, row, {"statement": _words_of(details, "statement")})
-    conditions = _value_of(row, "conditions", form.AWARDS, findings)
+    conditions = _json_in(row, "conditions", form.AWARDS, findings)
     told = conditions if isinstance(conditions, list) else []
     if not told or not all(isinstance(each, dict) and each.get("passed") is True for each in told):
         findings.add_cell(form.AWARDS, row, "conditions", "conditions, each of them passed")

@@ -1,1 +1,1 @@
-"""Database features outside Django's models: triggers, prepared queries, lock conflicts."""
+"""Database features outside Django's models: triggers, prepared queries, lock conflicts, rows in groups."""

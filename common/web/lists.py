@@ -41,9 +41,9 @@ class ListFilter(django_filters.FilterSet):  # type: ignore[misc]  # the library
         return urlencode(list(given))
 
 
-def narrowed(select: Callable[[QuerySet[Any], Any], QuerySet[Any]]) -> Callable[..., QuerySet[Any]]:
-    """Return the method of a filter: `select` takes the rows and what was typed, and returns the rows that match."""
-    return lambda rows, _name, typed: select(rows, typed)
+def filter_method(select: Callable[[QuerySet[Any], Any], QuerySet[Any]]) -> Callable[..., QuerySet[Any]]:
+    """Return a django-filter `method` that calls `select(rows, value)`."""
+    return lambda rows, _name, value: select(rows, value)
 
 
 class DayFilter(django_filters.Filter):  # type: ignore[misc]  # the library has no types

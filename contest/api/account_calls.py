@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 
 from accounts.rate_limits import counted_address
 from accounts.session_store import CodeNeeded
-from accounts.tokens import TokenAuthentication, end_token, issue_token
+from accounts.tokens import TokenAuthentication, issue_token, revoke_token
 from common import rates
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, TooMany
@@ -153,7 +153,7 @@ class Token(APIView):
     )
     def delete(self, request: Request) -> Response:
         """Revoke the token that this call is sent with; other tokens of the account go on."""
-        end_token(request.auth.pk)
+        revoke_token(request.auth.pk)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

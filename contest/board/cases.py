@@ -360,7 +360,7 @@ def _ballot(case: Case, choice: VoteChoice, label: str, reasons: Sequence[str]) 
         raise InvalidInput("Choose one of the two classes.", "invalid", field="outcome")
     ordered = tuple(each.value for each in REASONS if each in reasons)
     if len(ordered) != len(set(reasons)):
-        raise InvalidInput("Choose reasons of the list.", "invalid", field="outcome")
+        raise InvalidInput("Choose reasons from the list.", "invalid", field="outcome")
     if (label, list(ordered)) == (case.ruling.label, case.ruling.reasons):
         raise InvalidInput("That is what the ruling says. Uphold it instead.", "same", field="outcome")
     return Ballot(choice, label, ordered)

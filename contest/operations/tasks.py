@@ -89,13 +89,13 @@ def find_conflicts() -> int:
 @sweep("leaderboards made", queue="slow", every=60.0)
 def make_leaderboards() -> int:
     """Make the tables of the leaderboard that are missing or no longer fresh."""
-    return snapshots.boards_make_periodically(now=domain_now())
+    return snapshots.leaderboards_make_periodically(now=domain_now())
 
 
 @sweep("leaderboards checked", queue="slow", every=600.0)
 def check_leaderboards() -> int:
     """Compare the tables that are shown with the facts, once a day."""
-    return snapshots.boards_check_nightly(now=domain_now())
+    return snapshots.leaderboards_check_nightly(now=domain_now())
 
 
 @sweep("ledger checked", queue="slow", every=600.0)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from adjudication.schema import release_format as form
-from adjudication.signatures.key_files import sync
+from adjudication.signatures.key_files import sync_to_disk
 from contest.releases import tables
 from contest.releases.archive import Archive, PackedFile, deflate, stored_file
 from contest.releases.contest_tables import write_contest_tables
@@ -71,7 +71,7 @@ class ReleaseContent:
         folder = ReleaseFolder(self.path)
         with folder.text(form.MANIFEST) as file:
             file.writelines(self._manifest(head))
-        sync(self.path)
+        sync_to_disk(self.path)
         return folder.hashes[form.MANIFEST]
 
     def write_archive(self, archive: Path, name: str, progress: Progress) -> None:
@@ -145,7 +145,7 @@ def copy_pictures(workplace: Path, content: ReleaseContent, progress: Progress) 
                 listed.write(f"{each.path} {each.sha256} {each.crc} {each.size}\n")
             done += len(chunk)
             progress(form.PICTURES, done, content.counts["images"])
-    sync(content.path / form.PICTURES)
+    sync_to_disk(content.path / form.PICTURES)
 
 
 def _copied(store: PictureStore, folder: ReleaseFolder, sha256_pixels: str) -> _PictureFile:

@@ -22,7 +22,7 @@ from adjudication.models import Ruling
 from adjudication.schema import cells
 from adjudication.schema import release_format as form
 from adjudication.selectors import rulings_in_force
-from adjudication.signatures.key_files import sync
+from adjudication.signatures.key_files import sync_to_disk
 from adjudication.verifier.untrusted_files import MOST_FILE_BYTES, MOST_MANIFEST_BYTES
 from common.audit.seals import seal_entries
 from common.audit.trail import audit
@@ -320,7 +320,7 @@ def _publish(
         if not there:
             _put(content.path, folder)
         os.replace(archive, out / archive.name)
-        sync(out)
+        sync_to_disk(out)
     return ReleaseResult(release, new, folder, out / archive.name)
 
 

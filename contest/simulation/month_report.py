@@ -25,9 +25,9 @@ def render_month(figures: Mapping[str, Any]) -> str:
     months = figures["months"]
     parts = [
         _head(figures),
-        _found_over_all(months),
-        _honest_over_all(months),
-        _answers_over_all(months),
+        _found_section(months),
+        _honest_section(months),
+        _answers_section(months),
         _rules(figures["rules"]),
     ]
     return "\n\n".join(parts) + "\n"
@@ -43,10 +43,10 @@ def _head(figures: Mapping[str, Any]) -> str:
     )
     return f"""# A simulated month of labeling
 
-Made-up people answer made-up pictures through the services of the application; only the clock is told. Nothing here
-is a measurement of real people: it shows how soon the rules of monitoring find whom they should, and what that costs
-those who do their best. How monitoring works is in [monitoring.md](monitoring.md). When each tasker was found, and why,
-is in the file of figures beside this page.
+Made-up people answer made-up pictures through the services of the application; the clock is simulated. Nothing here is
+a measurement of real people: it shows how soon the rules of monitoring find careless and dishonest taskers, and how
+often they hit honest ones. How monitoring works is in [monitoring.md](monitoring.md). When each tasker was found, and
+why, is in the file of figures beside this page.
 
 Each month has {people}: {plan["days"]} working days of about {plan["pictures_a_day"]} pictures for each. Seeds:
 {seeds}. Policy `{policy["name"]}`: {numbers}.
@@ -58,14 +58,14 @@ The same command writes the same page:
 ```"""
 
 
-def _found_over_all(months: Sequence[Mapping[str, Any]]) -> str:
+def _found_section(months: Sequence[Mapping[str, Any]]) -> str:
     rows = [_kind_row(kind, words, months) for kind, words in KINDS.items()]
     head = ("who", "found", "on day (median, latest)", "after answers (median, most)", "by")
     words = (
-        "Found is who was first stopped by a rule, paused or sent to a short qualification, or linked with somebody. "
-        "Who passes the qualification goes on, and is watched as before."
+        "A tasker is found when a rule first pauses them, sends them to a short qualification or links them with "
+        "another tasker. One who passes the qualification goes on and is monitored as before."
     )
-    return "\n\n".join(("## Whom it found, over all months", words, table(head, rows)))
+    return "\n\n".join(("## Careless and dishonest taskers, all months together", words, table(head, rows)))
 
 
 def _kind_row(kind: str, words: str, months: Iterable[Mapping[str, Any]]) -> Row:
@@ -75,17 +75,17 @@ def _kind_row(kind: str, words: str, months: Iterable[Mapping[str, Any]]) -> Row
     return (
         words,
         f"{len(found)} of {len(people)}",
-        _middle_and_most([each["found_on_day"] for each in found]),
-        _middle_and_most([each["answers_until_then"] for each in found]),
+        _median_and_max([each["found_on_day"] for each in found]),
+        _median_and_max([each["answers_until_then"] for each in found]),
         "; ".join(f"{rule}: {times}" for rule, times in by.most_common()) or "-",
     )
 
 
-def _middle_and_most(values: Sequence[int]) -> str:
+def _median_and_max(values: Sequence[int]) -> str:
     return f"{median(values):g}, {max(values)}" if values else "-"
 
 
-def _honest_over_all(months: Sequence[Mapping[str, Any]]) -> str:
+def _honest_section(months: Sequence[Mapping[str, Any]]) -> str:
     honest = sum(month["honest"]["taskers"] for month in months)
     rows = [
         (words, *_of_all(sum(month["honest"][name] for month in months), honest))
@@ -101,7 +101,7 @@ def _honest_over_all(months: Sequence[Mapping[str, Any]]) -> str:
         by_rule.update(month["honest"]["by_rule"])
     rules = "; ".join(f"{rule}: {times}" for rule, times in by_rule.most_common())
     head = ("honest taskers", "how many", "share", "95 % interval of the share")
-    page = "## What it cost the honest, over all months\n\n" + table(head, rows)
+    page = "## Honest taskers, all months together\n\n" + table(head, rows)
     return page + (f"\n\nRules that fired for them (each time counts): {rules}." if rules else "")
 
 
@@ -111,7 +111,7 @@ def _of_all(part: int, whole: int) -> Row:
     return f"{part} of {whole}", f"{100 * part / max(1, whole):.1f} %", between
 
 
-def _answers_over_all(months: Sequence[Mapping[str, Any]]) -> str:
+def _answers_section(months: Sequence[Mapping[str, Any]]) -> str:
     rows = [
         (
             month["seed"],

@@ -14,7 +14,7 @@ ON_A_PAGE = 50
 
 
 def page_end(request: HttpRequest) -> int | None:
-    """Return the number of the row that the address asks for those before, None for the newest."""
+    """Return the number of the row that the page ends before (`?before=`); None for the newest page."""
     return whole_number(request.GET.get("before", ""))
 
 

@@ -12,7 +12,7 @@ from contest.policy_changes.moments import moment_of
 from policy.calendar import Week
 
 
-class MomentField(forms.Field):
+class ZonedDateTimeField(forms.Field):
     """A day and a time, typed by the clocks of `zone`, which the form sets."""
 
     zone = "UTC"

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from labeling.my_work.signing import NotGenuine, check_signature, keys_of_set
+from labeling.my_work.signing import NotGenuine, check_signature, keys_from_jwks
 
 GENUINE, NOT_GENUINE, UNREADABLE = 0, 1, 2
 
@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Return 0 for a genuine file, 1 for any other, 2 when a file cannot be read; say so in one line."""
     asked = _parser().parse_args(arguments)
     try:
-        keys = keys_of_set(json.loads(asked.keys.read_bytes()))
+        keys = keys_from_jwks(json.loads(asked.keys.read_bytes()))
         with asked.file.open("rb") as lines:
             signature = check_signature(lines, keys)
         record = json.loads(asked.file.read_bytes())

@@ -21,7 +21,7 @@ from accounts.roles import is_organizer
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, WrongFields
 from common.typed import whole_number
-from common.web.form_fields import SeeOther, tell_and_go
+from common.web.form_fields import SeeOther, redirect_with_message
 from common.web.page import page
 from labeling import leases
 from labeling.access import assignment_of_tasker, labeling_tasker, tasker_of
@@ -131,7 +131,7 @@ def _submit(request: HttpRequest, tasker: Tasker, assignment: Assignment, *, now
         )
     except DomainError as error:
         return _refused(request, tasker, assignment, error, now=now)
-    return tell_and_go(request, _receipt_words(submitted), "label")
+    return redirect_with_message(request, _receipt_words(submitted), "label")
 
 
 def _refused(

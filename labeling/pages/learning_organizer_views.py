@@ -6,7 +6,7 @@ from django.shortcuts import render
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.web.form_fields import tell_and_go
+from common.web.form_fields import redirect_with_message
 from common.web.page import page
 from labeling.enums import KnownUse
 from labeling.learning import organizer, selectors
@@ -26,7 +26,9 @@ def learning(request: HttpRequest, by: User) -> HttpResponse:
     version = None if step == "change" else form.submit(by=by, now=now, confirmed=step == "publish")
     if version and version.pk:
         told = f"Version {version.version} of the instructions is published."
-        return tell_and_go(request, told, "organizer-learning", extra_tags=f"instructions {by.get_username()}")
+        return redirect_with_message(
+            request, told, "organizer-learning", extra_tags=f"instructions {by.get_username()}"
+        )
     if version:
         asked_again = organizer.asked_again_by(version.requalify)
         context = {"form": form, "version": version, "asked_again": asked_again, "now": now}

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.web.form_fields import tell_and_go
+from common.web.form_fields import redirect_with_message
 from common.web.page import page
 from labeling.access import tasker_of
 from labeling.enums import ReportKind
@@ -28,7 +28,7 @@ def questions(request: HttpRequest, tasker: Tasker) -> HttpResponse:
     now, form = domain_now(), QuestionForm.of(request)
     if form.submit(tasker=tasker, now=now):
         told = _("Your question is with the organizers. You are told here when it is answered.")
-        return tell_and_go(request, told, "questions", extra_tags=f"question {request.user.get_username()}")
+        return redirect_with_message(request, told, "questions", extra_tags=f"question {request.user.get_username()}")
     context = {
         "form": form,
         "questions": selectors.own_questions(tasker),
@@ -44,7 +44,9 @@ def reports(request: HttpRequest, organizer: User) -> HttpResponse:
     if decided := form.submit(by=organizer, now=now):
         picture, taskers = decided[0].image.public_id, f"{len(decided)} tasker{'s' if len(decided) > 1 else ''}"
         told = f"Picture {picture} is decided; {taskers} who reported it will read your thanks and reply."
-        return tell_and_go(request, told, "reports", extra_tags=f"report {organizer.get_username()} {picture}")
+        return redirect_with_message(
+            request, told, "reports", extra_tags=f"report {organizer.get_username()} {picture}"
+        )
     shown = [
         {
             "picture": each,
@@ -78,7 +80,7 @@ def organizer_questions(request: HttpRequest, organizer: User) -> HttpResponse:
     now, form, step = domain_now(), AnswerForm.of(request), request.POST.get("step")
     question = None if step == "change" else form.submit(by=organizer, now=now, confirmed=step == "send")
     if question and question.answered_at:
-        return tell_and_go(
+        return redirect_with_message(
             request,
             _sent_words(question),
             "organizer-questions",

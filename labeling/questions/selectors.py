@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
+from common.database.grouping import grouped
 from labeling.enums import PanelState, ReportKind
 from labeling.models import Image, InstructionVersion, KnownPicture, Panel, Question, Report, Tasker
 
@@ -48,9 +49,7 @@ def pictures_waiting() -> int:
 
 def reported_pictures() -> list[ReportedPicture]:
     """Return the pictures with open reports, MOST_PICTURES at most: that with the oldest report first."""
-    reports: dict[Image, list[Report]] = {}
-    for report in open_reports().select_related("image"):
-        reports.setdefault(report.image, []).append(report)
+    reports = grouped((report.image, report) for report in open_reports().select_related("image"))
     images = list(reports)[:MOST_PICTURES]
     panels = Panel.objects.filter(image__in=images).order_by("number").values_list("image_id", "state")
     newest = dict(panels)

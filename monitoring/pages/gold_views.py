@@ -10,7 +10,7 @@ from django.shortcuts import render
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
-from common.web.form_fields import tell_and_go
+from common.web.form_fields import redirect_with_message
 from common.web.page import page
 from labeling.enums import Origin
 from labeling.models import KnownPicture, Panel
@@ -36,7 +36,7 @@ def gold_change(request: HttpRequest, organizer: User, public_id: UUID) -> HttpR
     """Retire, hold or let go a gold picture."""
     known, form = gold_choice.gold_of(public_id), GoldChangeForm(request.POST)
     if done := form.submit(known=known, by=organizer, now=domain_now()):
-        return tell_and_go(request, f"Picture {known.image.public_id} is {done}.", "gold")
+        return redirect_with_message(request, f"Picture {known.image.public_id} is {done}.", "gold")
     return _gold_page(request, known, form)
 
 
@@ -92,7 +92,7 @@ def gold_new(request: HttpRequest, organizer: User, image_id: str) -> HttpRespon
         gate = policy_in_force(now).policy.outline_gate
         if form.submit(panel=panel, gate=gate, by=organizer, now=now):
             told, draft = f"Picture {image_id} is gold now.", f"gold {organizer.get_username()} {image_id}"
-            return tell_and_go(request, told, "gold", extra_tags=draft)
+            return redirect_with_message(request, told, "gold", extra_tags=draft)
     context = {
         "image": panel.image,
         "url": picture_url(panel.image, now=now),

@@ -8,7 +8,7 @@ from django.shortcuts import render
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.web.form_fields import tell_and_go
+from common.web.form_fields import redirect_with_message
 from common.web.page import page
 from monitoring.pages.rule_forms import PeriodForm, RetireRuleForm, RuleForm
 from monitoring.rules import COLLECTORS
@@ -28,7 +28,7 @@ def watching(request: HttpRequest, organizer: User) -> HttpResponse:
     add = RuleForm(request.POST if request.method == "POST" and not retires else None)
     sent = RetireRuleForm(request.POST) if retires else add
     if done := sent.submit(by=organizer, now=now):
-        return tell_and_go(request, done, "watching")
+        return redirect_with_message(request, done, "watching")
     period = PeriodForm(request.GET, today_in(now, zone))
     context = {
         "rules": rules_in_force(),

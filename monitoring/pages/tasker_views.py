@@ -10,7 +10,7 @@ from django.shortcuts import render
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, NotFound
-from common.web.form_fields import tell_and_go
+from common.web.form_fields import redirect_with_message
 from common.web.lists import csv_file
 from common.web.page import page
 from labeling import voiding
@@ -20,7 +20,7 @@ from labeling.pictures.addresses import picture_url
 from monitoring import links
 from monitoring.access import reviewer_of, tasker_named
 from monitoring.pages.tasker_forms import ACTIONS, EndLinkForm, SinceForm, TaskerFilter, VoidForm, begin_of
-from monitoring.selectors import link_numbered, newest_answers
+from monitoring.selectors import link_by_number, newest_answers
 from monitoring.tasker_figures import (
     MOST_ANSWERS,
     MOST_PANELS,
@@ -149,7 +149,7 @@ def tasker_action(request: HttpRequest, organizer: User, public_id: str, name: s
         raise Conflict("This tasker has left: only answers without a ruling can still be voided.", "left")
     form = ACTIONS[name].of(request, initial=request.GET.dict())
     if done := form.submit(tasker=tasker, by=organizer, now=now):
-        return tell_and_go(
+        return redirect_with_message(
             request, done, "organizer-tasker", public_id, extra_tags=f"{name} {organizer.get_username()} {public_id}"
         )
     context = {"tasker": tasker_named(public_id), "form": form, "zone": _zone(now)}
@@ -175,9 +175,9 @@ def _voiding_preview(tasker: Tasker, chosen: SinceForm, now: datetime) -> dict[s
 @page(organizer_of, "GET POST")
 def link_end(request: HttpRequest, organizer: User, link_id: int) -> HttpResponse:
     """Show a link with the panels both were asked about, and end it when that is confirmed with a reason."""
-    now, link, form = domain_now(), link_numbered(link_id), EndLinkForm.of(request)
+    now, link, form = domain_now(), link_by_number(link_id), EndLinkForm.of(request)
     if done := form.submit(link=link, by=organizer, now=now):
-        return tell_and_go(request, done, "organizer-tasker", link.first.public_id)
+        return redirect_with_message(request, done, "organizer-tasker", link.first.public_id)
     shared = links.panels_shared(link)
     context = {
         "link": link,

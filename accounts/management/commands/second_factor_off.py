@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.credentials import credentials_end
+from accounts.credentials import credentials_revoke
 from accounts.second_factor import has_second_factor, second_factor_turn_off
 from common.audit.origin import RecordedCommand
 from common.audit.trail import audit
@@ -30,6 +30,6 @@ class Command(RecordedCommand):
             raise CommandError(f"There is no account {options['name']!r} with a second factor.")
         with transaction.atomic():
             second_factor_turn_off(user=user)
-            credentials_end(user)
+            credentials_revoke(user)
             audit("second_factor.off", by=None, subject={"account": [user.pk]}, now=timezone.now())
         self.stdout.write(f"{user.username} signs in with the password alone; every session and token has ended.")

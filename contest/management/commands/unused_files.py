@@ -13,28 +13,28 @@ from common.progress import every_few_seconds
 from contest.operations.unused_files import UnusedFiles, find_unused_files, refuse_most, remove_unused_files
 from picture_files.store import StoredFile, picture_store
 
-MOST_RECENT = timedelta(days=1)
+MINIMUM_AGE = timedelta(days=1)
 
 
 class Command(RecordedCommand):
     """Safe while others upload; nothing that is less than a day old is touched."""
 
     help = (
-        "List the files of the picture store that no row names, as a process leaves them that is killed between "
-        "storing a file and committing its row. Files of the last day are left out. With --remove they are removed; "
-        "uploads may go on meanwhile. Never remove any after the database was restored from a backup: they may be all "
-        "there is of what was sent since."
+        "List the files of the picture store that no database row names. A process killed between storing a file and "
+        "committing its row leaves such files. Those less than a day old are left out. With --remove they are removed; "
+        "uploads may go on meanwhile. Never remove any after the database was restored from a backup: they may be the "
+        "only copy of what was sent since."
     )
     example = "./unanimous unused_files --remove"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
         parser.add_argument("--remove", action="store_true", help="remove what is listed")
-        parser.add_argument("--even-most", action="store_true", help="remove them though most of the store is unused")
+        parser.add_argument("--even-most", action="store_true", help="remove them even if most of the store is unused")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """List the files and say how many there are and what became of them."""
-        before = timezone.now() - MOST_RECENT  # by the clock of disks and buckets, which no demo moves
+        before = timezone.now() - MINIMUM_AGE  # by the clock of disks and buckets, which no demo moves
         line = every_few_seconds(self.stdout.write)
         found = find_unused_files(before=before, progress=line)
         unfinished = list(picture_store().unfinished(before))
@@ -63,7 +63,7 @@ class Command(RecordedCommand):
         for remove in unfinished:
             remove()
         kept = len(found.unused) - len(removed)
-        named = f" {_with_count(kept, 'file')} got a row meanwhile and stayed." if kept else ""
+        named = f" {_with_count(kept, 'file')} came into use meanwhile and stayed." if kept else ""
         self.stdout.write(
             f"Removed: {_with_count(len(removed), 'file')} ({_sum(removed)}) and {len(unfinished):,} half-written."
             f"{named}"
@@ -76,7 +76,7 @@ def _words(found: UnusedFiles, unfinished: int) -> str:
     )
     words += f"Half-written: {unfinished:,}."
     if found.new:
-        words += f" Others without a row are of the last day and stay: {found.new:,}."
+        words += f" Others that no row names are less than a day old and stay: {found.new:,}."
     if found.unknown:
         words += f" With names that the contest does not use, left alone: {found.unknown:,}."
     return words

@@ -6,7 +6,6 @@ from enum import StrEnum
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.schema import cells
 from adjudication.selectors import newest_rulings, rulings_in_force
@@ -73,7 +72,7 @@ def pictures_named(rows: QuerySet[Image], text: str) -> QuerySet[Image]:
     return rows.filter(Q(public_id__istartswith=words) | Q(source_id__icontains=words) | Q(source__icontains=words))
 
 
-def pictures_at(rows: QuerySet[Image], stage: Stage) -> QuerySet[Image]:
+def pictures_at(rows: QuerySet[Image], stage: str) -> QuerySet[Image]:
     """Return the rows at a stage."""
     if stage == Stage.UNLABELED:
         return rows.filter(dealt_at__isnull=True, label_from__isnull=True)
@@ -85,7 +84,7 @@ def pictures_at(rows: QuerySet[Image], stage: Stage) -> QuerySet[Image]:
     return rows.filter(Exists(panels.filter(state=PanelState(stage))))
 
 
-def pictures_ruled(rows: QuerySet[Image], verdict: Verdict) -> QuerySet[Image]:
+def pictures_ruled(rows: QuerySet[Image], verdict: str) -> QuerySet[Image]:
     """Return the rows whose ruling in force has a verdict."""
     return rows.filter(Exists(rulings_in_force().filter(image=OuterRef("pk"), verdict=verdict)))
 

@@ -13,7 +13,7 @@ from django_filters import ChoiceFilter
 from accounts.access import signed_in
 from accounts.roles import is_organizer
 from common.domain_clock import domain_now
-from common.web.form_fields import SeeOther, go_to, tell_and_go
+from common.web.form_fields import SeeOther, go_to, redirect_with_message
 from common.web.forms import Form
 from common.web.lists import ListFilter, page_of
 from common.web.page import page
@@ -124,6 +124,8 @@ def settings(request: HttpRequest, user: User) -> HttpResponse:
     reader = reader_of(request.user)
     form = LetterSettingsForm.of(request, reader=reader)
     if form.submit(reader=reader):
-        return tell_and_go(request, "Kept. It holds from now on, and for what was not sent yet.", "message-settings")
+        return redirect_with_message(
+            request, "Kept. It holds from now on, and for what was not sent yet.", "message-settings"
+        )
     context = {"form": form, "address": reader.email, **_frame(reader, domain_now())}
     return render(request, "messages/settings.html", context, status=form.status)

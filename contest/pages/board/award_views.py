@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from common.domain_clock import domain_now
 from common.queues import hint
-from common.web.form_fields import tell_and_go
+from common.web.form_fields import redirect_with_message
 from common.web.forms import Form
 from common.web.page import page
 from contest.board.open_motions import OpenMotion, open_motions_for
@@ -74,7 +74,7 @@ def award(request: HttpRequest, reviewer: User, number: int) -> HttpResponse:
     rerun = AwardRerunForm.of(request, action="rerun")
     motions = {form.action or "award": form.of(request, stake=stake) for form in FORMS}
     if rerun.submit(stake=stake, by=reviewer):
-        return tell_and_go(
+        return redirect_with_message(
             request, "The re-run is being prepared. An organizer applies it when it is finished.", "award", stake.pk
         )
     if answer := preview_or_open(request, *motions.values(), by=reviewer, back=reverse("award", args=[number])):

@@ -15,7 +15,7 @@ from django_filters import CharFilter, ChoiceFilter
 
 from common.domain_clock import domain_now
 from common.errors import Conflict
-from common.web.form_fields import tell_and_go
+from common.web.form_fields import redirect_with_message
 from common.web.forms import Form
 from common.web.lists import ListFilter, page_of
 from common.web.page import page
@@ -196,7 +196,7 @@ def case_vote(request: HttpRequest, member: User, public_id: str) -> HttpRespons
     if vote is None:
         return show_refused(request, public_id, member, form, kept=request.POST.get("words", ""))
     words = f"Your vote is recorded: {ballot_words(ballot_of(vote))}. You can change it until the case is decided."
-    return tell_and_go(request, words, "board-case", public_id)
+    return redirect_with_message(request, words, "board-case", public_id)
 
 
 def show_refused(request: HttpRequest, public_id: str, member: User, form: Form, *, kept: str = "") -> HttpResponse:
@@ -222,6 +222,6 @@ def case_drop(request: HttpRequest, member: User, public_id: str) -> HttpRespons
     form = DropMotionForm.of(request)
     if not form.submit(case=case, by=member):
         return show_refused(request, public_id, member, form)
-    return tell_and_go(
+    return redirect_with_message(
         request, f"Motion {public_id} is taken back. It stays on record with its votes.", "board-case", public_id
     )

@@ -12,7 +12,7 @@ from django_filters import CharFilter, ChoiceFilter
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.web.form_fields import tell_and_go
+from common.web.form_fields import redirect_with_message
 from common.web.forms import RowForm
 from common.web.lists import ListFilter, page_of
 from common.web.page import page
@@ -45,7 +45,7 @@ def conflicts(request: HttpRequest, member: User) -> HttpResponse:
     declare, end = DeclareConflictForm.of(request, action="declare"), EndOwnConflictForm.of(request, action="end")
     tell = TiesForm.of(request, action="tell", initial=TiesForm.initial_of(ties))
     if words := declare.submit(member=member) or end.submit(by=member) or tell.submit(member=member):
-        return tell_and_go(request, words, "board-conflicts")
+        return redirect_with_message(request, words, "board-conflicts")
     sent = next((form for form in (end, tell) if form.is_bound), declare)
     rows = _rows(conflicts_of(member).select_related("team", "declared_by").order_by("-pk"), end)
     context = {
@@ -100,7 +100,7 @@ def organizer_conflicts(request: HttpRequest, organizer: User) -> HttpResponse:
     declare = DeclareForMemberForm.of(request, action="declare")
     end, dismiss = EndConflictForm.of(request, action="end"), DismissConflictForm.of(request, action="dismiss")
     if words := declare.submit(by=organizer) or end.submit(by=organizer) or dismiss.submit(by=organizer):
-        return tell_and_go(request, words, "organizer-conflicts")
+        return redirect_with_message(request, words, "organizer-conflicts")
     sent = next((form for form in (end, dismiss) if form.is_bound), declare)
     filtered = ConflictFilter(request, conflicts_on_record(over=False, find=""))
     page = page_of(request, filtered.rows, ON_A_PAGE)

@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError
-from common.web.form_fields import tell_and_go
+from common.web.form_fields import redirect_with_message
 from common.web.page import page
 from contest.board.case_messages import OUTCOME_WORDS, describe_case
 from contest.board.cases import (
@@ -60,7 +60,9 @@ def case_decision(request: HttpRequest, member: User, public_id: str) -> HttpRes
         if undisclosed(again, member):
             return show_refused(request, public_id, member, form, kept=kept)
         return _page(request, again, member, form)
-    return tell_and_go(request, f"Decided: {OUTCOME_WORDS[CaseOutcome(made.outcome)]}.", "board-case", public_id)
+    return redirect_with_message(
+        request, f"Decided: {OUTCOME_WORDS[CaseOutcome(made.outcome)]}.", "board-case", public_id
+    )
 
 
 def _page(

@@ -6,7 +6,7 @@ from django.shortcuts import redirect, render
 
 from common.domain_clock import domain_now
 from common.errors import DomainError
-from common.web.form_fields import go_to, tell_and_go
+from common.web.form_fields import go_to, redirect_with_message
 from common.web.page import page
 from contest.board.cases import case_seen_by, parties_refresh, refuse_missing_parties
 from contest.board.recusal import DISCLOSURE_VALID_FOR
@@ -29,7 +29,7 @@ def case_disclose(request: HttpRequest, member: User, public_id: str) -> HttpRes
     answer = form.submit()
     if answer == ASIDE:
         words = f"You stepped aside from case {public_id}. It is closed to you now, and others decide it. Thank you."
-        return tell_and_go(request, words, "board-cases")
+        return redirect_with_message(request, words, "board-cases")
     if answer:
         return go_to("board-case", public_id)
     if form.refused is not None:

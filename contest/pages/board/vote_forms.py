@@ -45,16 +45,16 @@ class VoteForm(Form):
         choices=[*((each.value, f"valid, a {each}") for each in Label), (REJECT, "rejected, because")],
         widget=NamedRadios,
         required=False,
-        error_messages={"invalid_choice": "Choose one of the two classes."},
+        error_messages={"invalid_choice": "Choose bird, bicycle or rejected."},
     )
     reasons = forms.MultipleChoiceField(
         choices=[(each.value, REASON_WORDS[each].words) for each in REASONS],
         widget=forms.CheckboxSelectMultiple,
         required=False,
-        error_messages={"invalid_choice": "Choose reasons of the list."},
+        error_messages={"invalid_choice": "Choose reasons from the list."},
     )
     words = TextField("Your own words on your vote", most=MOST_WORDS, rows=3, required=False)
-    public = forms.BooleanField(label="Publish them with the decision, without my name", required=False)
+    public = forms.BooleanField(label="Publish this text with the decision, without my name", required=False)
 
     def __init__(self, *arguments: Any, case: Case, vote: Vote | None, words: str = "", **named: Any) -> None:
         super().__init__(*arguments, initial=_initial(vote) | ({"words": words} if words else {}), **named)
@@ -112,7 +112,7 @@ class CaseDecisionForm(Form):
     def __init__(self, *arguments: Any, count: VoteCount, **named: Any) -> None:
         super().__init__(*arguments, initial={"explanation": _published(count)}, **named)
         if count.decides.choice is VoteChoice.OVERRULE:
-            words = "Public explanation (required: what the answers show, and why the ruling is another one)"
+            words = "Public explanation (required: what the answers show, and why the board rules differently)"
             self.fields["explanation"].label = words
 
     @property

@@ -17,7 +17,7 @@ from common.audit.seals import chain_check, newest_chain_check, seal_entries
 from common.domain_clock import domain_now
 from common.models import AuditEntry
 from common.web.form_fields import SeeOther
-from common.web.lists import ListFilter, narrowed, page_of, streamed_csv
+from common.web.lists import ListFilter, filter_method, page_of, streamed_csv
 from common.web.page import page
 from contest.operations import audit_trail
 from contest.operations.audit_words import DID
@@ -41,11 +41,11 @@ class TrailFilter(ListFilter):
     )
     who = CharFilter(
         label="Who",
-        method=narrowed(audit_trail.rows_by),
+        method=filter_method(audit_trail.rows_by),
         widget=TextInput(_NAME),
     )
     day = DateFilter(label="Day", method="on_day", input_formats=["%Y-%m-%d"], widget=_DAY, error_messages=_WRONG_DAY)
-    words = CharFilter(label="Words", method=narrowed(audit_trail.rows_containing), widget=TextInput(_WORDS))
+    words = CharFilter(label="Words", method=filter_method(audit_trail.rows_containing), widget=TextInput(_WORDS))
 
     def on_day(self, rows: Rows, name: str, day: date) -> Rows:
         """Filter by day."""

@@ -10,7 +10,7 @@ from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import NotFound, required
 from common.typed import whole_number
-from common.web.form_fields import tell_and_go
+from common.web.form_fields import redirect_with_message
 from common.web.page import page
 from contest.ledger.amounts import plain_amount
 from contest.ledger.models import Correction
@@ -36,7 +36,7 @@ def corrections(request: HttpRequest, organizer: User) -> HttpResponse:
     correction = CorrectionForm.of(request, currency=shown["currency"], initial=_chosen(request))
     repayment = RepaymentForm.of(request, action="repay", prefix="back", currency=shown["currency"], owed=owed)
     if asked := correction.submit(by=organizer) or repayment.submit(by=organizer):
-        return tell_and_go(
+        return redirect_with_message(
             request, f"{sum_words(asked.cents)} wait for another organizer to confirm the correction.", "corrections"
         )
     sent = repayment if repayment.is_bound else correction
@@ -78,7 +78,7 @@ def correction(request: HttpRequest, organizer: User, number: int) -> HttpRespon
     form = CancelCorrectionForm if "cancel" in request.POST else ConfirmCorrectionForm
     sent = form(request.POST if request.method == "POST" else None)
     if done := sent.submit(correction=_row(number), by=organizer):
-        return tell_and_go(request, done, "corrections")
+        return redirect_with_message(request, done, "corrections")
     row = _row(number)
     _, words = corrected(row)
     context = {

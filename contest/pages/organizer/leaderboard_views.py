@@ -6,7 +6,7 @@ from django.shortcuts import render
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.web.form_fields import tell_and_go
+from common.web.form_fields import redirect_with_message
 from common.web.page import page
 from contest.record.leaderboard import snapshots
 from policy.selectors import policy_in_force
@@ -18,7 +18,9 @@ def leaderboard_check(request: HttpRequest, organizer: User) -> HttpResponse:
     now = domain_now()
     if request.method == "POST":
         made = snapshots.boards_remake(by=organizer, now=now)
-        return tell_and_go(request, f"{made:,} tables were rebuilt from the facts and compared.", "leaderboard-check")
+        return redirect_with_message(
+            request, f"{made:,} tables were rebuilt from the facts and compared.", "leaderboard-check"
+        )
     context = {
         "check": snapshots.newest_comparison(),
         "stored": snapshots.stored_count(),

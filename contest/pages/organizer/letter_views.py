@@ -9,7 +9,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.web.form_fields import tell_and_go, text
+from common.web.form_fields import redirect_with_message, text
 from common.web.lists import page_of
 from common.web.page import page
 from contest.operations import made_letters
@@ -39,7 +39,7 @@ def letters(request: HttpRequest, organizer: User) -> HttpResponse:
             if name
             else made_letters.retry_given_up()
         )
-        return tell_and_go(
+        return redirect_with_message(
             request,
             f"{tried} letter{' is' if tried == 1 else 's are'} tried again with the next sweep.",
             "message-outbox",

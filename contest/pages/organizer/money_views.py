@@ -9,7 +9,7 @@ from django.shortcuts import render
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import DomainError
-from common.web.form_fields import tell_and_go
+from common.web.form_fields import redirect_with_message
 from common.web.lists import csv_file
 from common.web.page import page
 from contest.core.teams import team_named
@@ -38,7 +38,7 @@ def organizer_money(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show the organizers' page, and take a deposit."""
     form = DepositForm.of(request, currency=_currency())
     if entry := form.submit(by=organizer):
-        return tell_and_go(
+        return redirect_with_message(
             request, f"{sum_words(entry.cents)} came into the pool, half of it for each side.", "organizer-money"
         )
     return _page(request, form)
@@ -80,7 +80,7 @@ def payment_new(request: HttpRequest, organizer: User, public_id: str) -> HttpRe
         form = DepositForm(currency=_currency())
         form.refuse(error)
         return _page(request, form)
-    return tell_and_go(
+    return redirect_with_message(
         request,
         f"{sum_words(payment.cents)} to team {team.name} wait for another organizer to pay them.",
         "organizer-money",
@@ -93,11 +93,11 @@ def payment(request: HttpRequest, organizer: User, number: int) -> HttpResponse:
     row = payment_numbered(number)
     paid, cancelled = PaidForm.of(request), CancelPaymentForm.of(request, action="cancel")
     if cancelled.submit(payment=row, by=organizer):
-        return tell_and_go(
+        return redirect_with_message(
             request, f"The payment to team {row.team.name} is cancelled. Nothing was moved.", "organizer-money"
         )
     if paid.submit(payment=row, by=organizer):
-        return tell_and_go(
+        return redirect_with_message(
             request, f"{sum_words(row.cents)} to team {row.team.name} are recorded as paid.", "organizer-money"
         )
     form = cancelled if cancelled.is_bound else paid

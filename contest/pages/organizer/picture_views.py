@@ -11,7 +11,7 @@ from adjudication.enums import Verdict
 from common.domain_clock import domain_now
 from common.web.error_status import error_json, wants_json
 from common.web.forms import Form, PicturesField, TextField
-from common.web.lists import ListFilter, narrowed, page_of, streamed_csv
+from common.web.lists import ListFilter, filter_method, page_of, streamed_csv
 from common.web.page import page
 from contest.attacks.uploads import MOST_BYTES, MOST_ENTRIES, read_uploaded_files
 from contest.operations.pictures.imports import Imported, ImportTerms, imported_json, pictures_import
@@ -56,7 +56,7 @@ _WORDS = {
 class PictureFilter(ListFilter):
     """Pictures by ID, file or source, by origin, by where they stand, and by verdict."""
 
-    words = CharFilter(label="Find", method=narrowed(pictures_named), widget=forms.TextInput(_WORDS))
+    words = CharFilter(label="Find", method=filter_method(pictures_named), widget=forms.TextInput(_WORDS))
     origin = ChoiceFilter(
         label="Origin", empty_label="All origins", choices=[(each.value, ORIGIN_WORDS[each]) for each in Origin]
     )
@@ -64,13 +64,13 @@ class PictureFilter(ListFilter):
         label="State",
         empty_label="All states",
         choices=[(each.value, STAGE_WORDS[each]) for each in Stage],
-        method=narrowed(pictures_at),
+        method=filter_method(pictures_at),
     )
     verdict = ChoiceFilter(
         label="Verdict",
         empty_label="All verdicts",
         choices=[(each.value, each.value) for each in Verdict],
-        method=narrowed(pictures_ruled),
+        method=filter_method(pictures_ruled),
     )
 
 

@@ -24,7 +24,7 @@ from contest.policy_changes.services import (
     policy_draft,
     policy_record,
 )
-from contest.web.time_fields import MomentField
+from contest.web.time_fields import ZonedDateTimeField
 from policy.models import PolicyVersion
 from policy.numbers import Policy
 from policy.selectors import PolicyInForce
@@ -147,7 +147,7 @@ class PolicyForm(NumbersForm):
 
     held_by = "Version {}"
     base = RowNumberField()
-    since = MomentField("From when on")
+    since = ZonedDateTimeField("From when on")
     reason = TextField("Reason", most=MOST_REASON_CHARACTERS, rows=3, help_text="It is public, beside what changes.")
 
     def __init__(self, *arguments: Any, version: PolicyVersionRow, zone: str, **named: Any) -> None:

@@ -11,7 +11,7 @@ from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.times import absolute
 from common.typed import whole_number
-from common.web.form_fields import tell_and_go
+from common.web.form_fields import redirect_with_message
 from common.web.page import page
 from contest.core.conflicts import board_members
 from contest.core.weeks import week_at
@@ -31,7 +31,7 @@ def policy(request: HttpRequest, organizer: User) -> HttpResponse:
     if row := form.submit(by=organizer):
         called_back = row.version - 1
         words = f"Version {called_back} is called back. Version {row.version} goes on with what holds now."
-        return tell_and_go(request, words, "policy", extra_tags=f"call-back {organizer.get_username()}")
+        return redirect_with_message(request, words, "policy", extra_tags=f"call-back {organizer.get_username()}")
     found = policy_history(now=now)
     held = {each.number.name: each for each in numbers_in_force(found)}
     context = {
@@ -59,7 +59,7 @@ def policy_new(request: HttpRequest, organizer: User) -> HttpResponse:
         if do != "record":
             return _preview(request, form, row, now)
         words = f"Version {row.version} is recorded. It holds from {absolute(row.in_force_from, zone)} on."
-        return tell_and_go(request, words, "policy", extra_tags=f"policy {organizer.get_username()}")
+        return redirect_with_message(request, words, "policy", extra_tags=f"policy {organizer.get_username()}")
     if form.refused and form.refused.code == "policy_changed":
         return _page_after_conflict(request, form, policy_history(now=now), now)
     return _page(request, form, found[0], now)

@@ -15,7 +15,7 @@ from common.domain_clock import domain_now
 from common.errors import Conflict
 from common.queues import hint
 from common.remembered import remembered
-from common.web.form_fields import tell_and_go
+from common.web.form_fields import redirect_with_message
 from common.web.forms import Form
 from common.web.page import page
 from contest.core.models import Release
@@ -110,7 +110,7 @@ def build(request: HttpRequest, organizer: User, name: str) -> HttpResponse:
     now, week, form = domain_now(), existing_week(name), BuildForm.of(request)
     if form.submit(week=week, by=organizer):
         hint(release_weeks.task)
-        return tell_and_go(
+        return redirect_with_message(
             request,
             f"The release of week {week.name} is being built. This page shows how far it is.",
             "organizer-releases",

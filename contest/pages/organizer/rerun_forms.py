@@ -10,7 +10,7 @@ from common.domain_clock import domain_now
 from common.errors import InvalidInput, required
 from common.typed import whole_number
 from common.web.forms import Form, TextField
-from contest.web.time_fields import MomentField, WeekField
+from contest.web.time_fields import WeekField, ZonedDateTimeField
 from scoring import reruns
 from scoring.models import Defense, Rerun
 from scoring.rerun_scope import Scope
@@ -36,8 +36,8 @@ class StartRerunForm(Form):
     device = forms.ChoiceField(
         label="The device", required=False, error_messages={"invalid_choice": "Choose the device."}
     )
-    since = MomentField("From", required=False)
-    until = MomentField("Up to", required=False)
+    since = ZonedDateTimeField("From", required=False)
+    until = ZonedDateTimeField("Up to", required=False)
     run = TextField("Number of the run", most=18, required=False, inputmode="numeric")
     reason = TextField("Reason (it stays on record)", most=1000, rows=3)
     scope: Scope | None = None

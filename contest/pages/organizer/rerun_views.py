@@ -13,7 +13,7 @@ from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from common.queues import hint
-from common.web.form_fields import tell_and_go
+from common.web.form_fields import redirect_with_message
 from common.web.page import page
 from contest.core.breaks import all_breaks
 from contest.core.models import Break
@@ -44,7 +44,7 @@ def rerun_new(request: HttpRequest, organizer: User, public_id: str) -> HttpResp
     if is_sent and (rerun := form.submit(by=organizer)):
         hint(prepare_reruns.task)
         words = "The re-run is being prepared. Nothing changes until it is applied."
-        return tell_and_go(
+        return redirect_with_message(
             request, words, "rerun", rerun.pk, extra_tags=f"rerun {organizer.get_username()} {public_id}"
         )
     context = {"defense": defense, "form": form, "now": now, "zone": form.zone}
@@ -190,6 +190,6 @@ def rerun_action(request: HttpRequest, organizer: User, number: int, name: str) 
             rerun, refused = rerun_numbered(number), error.message
         else:
             hint(work_runs.task)
-            return tell_and_go(request, action.done, "rerun", rerun.pk)
+            return redirect_with_message(request, action.done, "rerun", rerun.pk)
     context = {"action": action, "refused": refused} | _standing(rerun, now) | _breaks(_breaks_of(rerun))
     return render(request, "scoring_queue/rerun_action.html", context, status=409 if refused else 200)

@@ -13,7 +13,7 @@ from common.domain_clock import domain_now
 from common.errors import Conflict
 from common.queues import hint
 from common.typed import whole_number
-from common.web.form_fields import tell_and_go
+from common.web.form_fields import redirect_with_message
 from common.web.page import page
 from contest.core.scoring_words import runs_to_retry
 from contest.operations.scoring_figures import queue_state
@@ -64,7 +64,7 @@ def _try_again(
             count, refused = 0, error.message
         if count:
             hint(work_runs.task)
-            return tell_and_go(
+            return redirect_with_message(
                 request,
                 f"{count:,} {name}{'s wait' if count > 1 else ' waits'} again, for one try each.",
                 "scoring-queue",

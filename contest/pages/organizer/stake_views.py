@@ -10,7 +10,7 @@ from django.shortcuts import render
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, required
-from common.web.form_fields import tell_and_go
+from common.web.form_fields import redirect_with_message
 from common.web.forms import Form, RowForm, RowNumberField, TextField
 from common.web.page import page
 from contest.core.models import Stake
@@ -62,7 +62,7 @@ def stakes(request: HttpRequest, organizer: User) -> HttpResponse:
     received = ReceivedForm(request.POST if request.method == "POST" and not drops else None)
     sent = DropStakeForm(request.POST) if drops else received
     if done := sent.submit(by=organizer):
-        return tell_and_go(request, done, "organizer-stakes")
+        return redirect_with_message(request, done, "organizer-stakes")
     policy = policy_in_force(now).policy
     unpublished = stake_rows.entry_rows(selectors.entries_unpublished(), now)
     context = {

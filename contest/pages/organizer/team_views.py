@@ -8,9 +8,9 @@ from django_filters import CharFilter
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.web.form_fields import tell_and_go
+from common.web.form_fields import redirect_with_message
 from common.web.forms import sent_form
-from common.web.lists import ListFilter, narrowed, page_of
+from common.web.lists import ListFilter, filter_method, page_of
 from common.web.page import page
 from contest.core.enums import EntitlementKind, EntitlementState
 from contest.core.teams import final_team, team_named
@@ -38,7 +38,7 @@ class TeamFilter(ListFilter):
     """Teams by name or ID."""
 
     find = CharFilter(
-        label="Name or ID", method=narrowed(selectors.teams_matching), widget=TextInput({"type": "search"})
+        label="Name or ID", method=filter_method(selectors.teams_matching), widget=TextInput({"type": "search"})
     )
 
 
@@ -68,7 +68,7 @@ def team(request: HttpRequest, organizer: User, public_id: str) -> HttpResponse:
     end, mistaken = EndAssociationForm.of(request, action="end"), MistakenAssociationForm.of(request, action="mistaken")
     sent = sent_form(request, declare, merge, end, mistaken)
     if sent and (done := sent.submit(team=team, by=organizer)):
-        return tell_and_go(request, done, "organizer-team", public_id)
+        return redirect_with_message(request, done, "organizer-team", public_id)
     context = {
         "team": team,
         "members": list(selectors.members_of(team)),
@@ -99,7 +99,7 @@ def entitlement(request: HttpRequest, organizer: User, number: int) -> HttpRespo
     answer = EntitlementAnswerForm.of(request, action=("question", "refuse"))
     sent = sent_form(request, accept, answer, revoke)
     if sent and (done := sent.submit(number=number, by=organizer)):
-        return tell_and_go(request, done, "organizer-teams")
+        return redirect_with_message(request, done, "organizer-teams")
     context = {
         "request_row": found,
         "team": final_team(found.team),
@@ -120,6 +120,8 @@ def same_person(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show the accounts that look like one person, with the figures; look again when asked to."""
     if request.method == "POST":
         new = same_persons_find(now=domain_now(), by=organizer)
-        return tell_and_go(request, f"Looked at every account: {new} new pair{'' if new == 1 else 's'}.", "same-person")
+        return redirect_with_message(
+            request, f"Looked at every account: {new} new pair{'' if new == 1 else 's'}.", "same-person"
+        )
     page = page_of(request, same_persons(), _PER_PAGE)
     return render(request, "teams/same_person.html", {"page": page, "now": domain_now(), "zone": _zone()})

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from common.domain_clock import domain_now
-from common.web.form_fields import SeeOther, tell_and_go
+from common.web.form_fields import SeeOther, redirect_with_message
 from common.web.lists import page_of
 from common.web.page import page
 from contest.appeals import services
@@ -67,7 +67,9 @@ def appeal_new(request: HttpRequest, team: Team, image_id: str) -> HttpResponse:
     form = AppealForm.of(request)
     done = form.submit(image=image, team=team, by=request.user)
     if isinstance(done, Appeal):
-        return tell_and_go(request, f"Receipt {done.public_id}: your appeal is received.", "appeal", done.public_id)
+        return redirect_with_message(
+            request, f"Receipt {done.public_id}: your appeal is received.", "appeal", done.public_id
+        )
     if isinstance(form.refused, AlreadyAppealed):
         messages.info(request, form.refused.message)
         return SeeOther(reverse("appeal", args=[form.refused.appeal.public_id]))
@@ -155,7 +157,7 @@ def appeal_case(request: HttpRequest, team: Team, public_id: str) -> HttpRespons
     form = StatementForm.of(request)
     done = form.submit(case=case, team=team, by=request.user)
     if isinstance(done, AppealStatement):
-        return tell_and_go(request, "Your answer is on record.", "appeal-case", case.public_id)
+        return redirect_with_message(request, "Your answer is on record.", "appeal-case", case.public_id)
     case = services.case_of_party(public_id, team, now=now)
     assert case.ruling is not None, "a picture's case has one"
     statement, arguments = services.statement_of(case, team), appeal_rows.arguments_of(case, now=now)

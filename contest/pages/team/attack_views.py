@@ -15,7 +15,7 @@ from accounts.access import signed_in
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, NotAllowed
 from common.web.error_status import http_status, retry_headers
-from common.web.form_fields import tell_and_go
+from common.web.form_fields import redirect_with_message
 from common.web.forms import Form, PicturesField
 from common.web.lists import page_of
 from common.web.page import page
@@ -161,7 +161,7 @@ def withdraw(request: HttpRequest, team: Team, public_id: str) -> HttpResponse:
         except Conflict as error:
             refused = error.message
         else:
-            return tell_and_go(request, f"Receipt {found.public_id} is withdrawn.", "attack", found.public_id)
+            return redirect_with_message(request, f"Receipt {found.public_id} is withdrawn.", "attack", found.public_id)
     over = found.withdrawn_at is not None or now >= week_called(found.week).end
     context = {
         "attack": found,

@@ -15,7 +15,7 @@ from common.queues import hint
 from common.typed import whole_number
 from common.web.body_limits import limit_body
 from common.web.error_status import error_json, wants_json
-from common.web.form_fields import SeeOther, tell_and_go
+from common.web.form_fields import SeeOther, redirect_with_message
 from common.web.page import page
 from contest.appeals.grounds import MOST_LISTED, appealable
 from contest.core import upload_rates
@@ -193,7 +193,7 @@ def defense_do(request: HttpRequest, user: User, public_id: str, name: str) -> H
         raise Http404("there is nothing of this name to do")
     entry, sent = own_entry(user, public_id), _FORMS[name](request.POST)
     if done := sent.submit(entry=entry, by=user):
-        return tell_and_go(request, done, "team-defense", public_id)
+        return redirect_with_message(request, done, "team-defense", public_id)
     return _page(request, entry, sent)
 
 

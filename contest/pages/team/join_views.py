@@ -9,7 +9,7 @@ from django.utils import timezone
 from accounts.addresses import CONFIRM_WITHIN
 from accounts.rate_limits import count_wrong_link, may_send_letter
 from common.errors import NotFound
-from common.web.form_fields import tell_and_go
+from common.web.form_fields import redirect_with_message
 from common.web.page import page
 from contest.core.roles import researcher_of
 from contest.core.teams import team_of
@@ -39,7 +39,7 @@ def register_confirm(request: HttpRequest, token: str) -> HttpResponse:
     form = NewAccountForm.of(request)
     if user := form.submit(token=token):
         _sign_in(request, user)
-        return tell_and_go(request, "Welcome. Your account is ready, and your address is confirmed.", "team")
+        return redirect_with_message(request, "Welcome. Your account is ready, and your address is confirmed.", "team")
     # A conflict too: another name or another password is chosen here.
     status = 400 if form.errors else 200
     return render(request, "teams/register_confirm.html", {"address": address, "form": form}, status=status)
@@ -70,7 +70,7 @@ def _join(request: HttpRequest, invitation: TeamInvitation, token: str) -> HttpR
     if joined := form.submit(token=token, user=user) if user else form.submit(token=token):
         if user is None:
             _sign_in(request, joined)
-        return tell_and_go(request, f"You are in team {invitation.team.name} now.", "team")
+        return redirect_with_message(request, f"You are in team {invitation.team.name} now.", "team")
     context = {
         "invitation": invitation,
         "form": form,

@@ -10,7 +10,7 @@ from django.utils import timezone
 from accounts.access import signed_in
 from common.domain_clock import domain_now
 from common.errors import Conflict
-from common.web.form_fields import tell_and_go
+from common.web.form_fields import redirect_with_message
 from common.web.forms import sent_form
 from common.web.page import page
 from contest.core.enums import EntitlementState, EntitlementStepKind
@@ -43,7 +43,7 @@ def team_page(request: HttpRequest, user: User) -> HttpResponse:
         words = "Your account has no confirmed e-mail address: enter one on your account page, then open the link."
         sent.refuse(Conflict(words, "no_address"))
     elif sent and (done := sent.submit(by=user)):
-        return tell_and_go(request, done, "team")
+        return redirect_with_message(request, done, "team")
     member, now = selectors.membership_of(user), domain_now()
     context = {**forms, "form": sent, "member": member, "now": now, "zone": policy_in_force(now).policy.time_zone}
     status = sent.status if sent else 200

@@ -101,7 +101,7 @@ def boards_make(*, now: datetime) -> int:
     return _make(wanted, now) if wanted else 0
 
 
-def boards_make_periodically(*, now: datetime) -> int:
+def leaderboards_make_periodically(*, now: datetime) -> int:
     """Look for what to make when this process has not for LOOK_EVERY: for sweeps that come oftener."""
     last: datetime | None = cache.get(_LAST_LOOK)
     if last is not None and last <= now < last + LOOK_EVERY:
@@ -156,7 +156,7 @@ def boards_remake(*, by: User, now: datetime) -> int:
 # Checking -------------------------------------------------------------------------------------------------------------
 
 
-def boards_check_nightly(*, now: datetime) -> int:
+def leaderboards_check_nightly(*, now: datetime) -> int:
     """Check the stored tables once a day of the contest's zone; returns whether it did."""
     zone = policy_in_force(now).policy.time_zone
     last = newest_comparison()

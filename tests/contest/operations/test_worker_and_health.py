@@ -124,21 +124,19 @@ def _unapplied() -> None:
     MigrationRecorder(connection).record_unapplied(app, newest)
 
 
-NOT_MIGRATED: list[tuple[Callable[[], object], tuple[str, ...], str]] = [
-    (_unapplied, ("settle",), "1 migration"),
-    (_unapplied, ("rebuild_from_releases", "/nowhere"), "1 migration"),
-    (lambda: MigrationRecorder(connection).migration_qs.all().delete(), ("settle",), r"\d+ migrations"),
+NOT_MIGRATED: list[tuple[Callable[[], object], tuple[str, ...], str, type[Exception]]] = [
+    (_unapplied, ("settle",), "1 migration", Conflict),
+    (_unapplied, ("rebuild_from_releases", "/nowhere"), "1 migration", CommandError),
+    (lambda: MigrationRecorder(connection).migration_qs.all().delete(), ("settle",), r"\d+ migrations", Conflict),
 ]
 
 
-@pytest.mark.parametrize(("change", "command", "missing"), NOT_MIGRATED, ids=["settle", "rebuild", "no table"])
+@pytest.mark.parametrize(("change", "command", "missing", "error"), NOT_MIGRATED, ids=["settle", "rebuild", "no table"])
 def test_a_database_that_is_not_migrated_is_one_sentence(
-    change: Callable[[], object], command: tuple[str, ...], missing: str
+    change: Callable[[], object], command: tuple[str, ...], missing: str, error: type[Exception]
 ) -> None:
     change()
-    with pytest.raises(
-        (CommandError, Conflict), match=rf"^The database misses {missing}\. Run \./unanimous migrate first\.$"
-    ):
+    with pytest.raises(error, match=rf"^The database misses {missing}\. Run \./unanimous migrate first\.$"):
         call_command(*command)
 
 

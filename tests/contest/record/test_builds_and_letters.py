@@ -308,7 +308,7 @@ result = [before, again, public()[1:]]
     ("step", "why"),
     [
         ("copy_pictures", "the tables are written, the pictures are not"),
-        ("sync", "folder and zip are in their place, and the record of them is not committed"),
+        ("sync_to_disk", "folder and zip are in their place, and the record of them is not committed"),
     ],
 )
 def test_a_build_that_is_killed_leaves_nothing_half_published(step: str, why: str, tmp_path: Path) -> None:

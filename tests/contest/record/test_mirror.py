@@ -182,7 +182,7 @@ def test_a_release_whose_file_is_not_there_is_told(
 
 def test_who_does_not_answer_is_told(run: Again) -> None:
     status, _, error = run("http://127.0.0.1:9")
-    assert status == mirror.NOT_ASKED and "does not answer" in error
+    assert status == mirror.NOT_CHECKED and "does not answer" in error
 
 
 # A contest that is not honest ----------------------------------------------------------------------------------------
@@ -301,7 +301,7 @@ NO_LISTS: dict[str, str] = {
 def test_what_is_no_list_is_told_and_nothing_is_written(what: str, server: Server, run: Again, here: Path) -> None:
     server.list_text = NO_LISTS[what]
     status, _, error = run(server.url)
-    assert status == mirror.NOT_ASKED and "not with a list of releases" in error
+    assert status == mirror.NOT_CHECKED and "not with a list of releases" in error
     assert "\x1b" not in error and list(here.iterdir()) == []
 
 

@@ -86,7 +86,7 @@ def test_the_link_makes_one_account_that_competes(confirmation: str) -> None:
     assert AccountRole.objects.values_list("user__email", "role").get() == ("nora@example.org", "team")
     shows(body(client.get("/team/")), "You are in no team")
     assert Client().post("/sign-in/", {"username": "nora", "password": NEW}).status_code == 302
-    refused(Client(), confirmation, 404, "This link is over", **form | {"username": "other"})
+    refused(Client(), confirmation, 404, "This link no longer works", **form | {"username": "other"})
     assert (Client().get(confirmation).status_code, User.objects.count()) == (404, 1)
 
 
@@ -289,7 +289,7 @@ def test_who_has_an_account_signs_in_and_joins(
         refused(signed_in(who), link, status)
     shows(body(client.get(link)), "Join as fay")
     follow(client, link, "You are in team red now.")
-    shows(body(client.get(link)), "This link is over")
+    shows(body(client.get(link)), "This link no longer works")
     assert team_of(bea) == blue
 
 

@@ -28,7 +28,7 @@ from labeling.my_work.signing import (
     key_from,
     key_id_of,
     key_set,
-    keys_of_set,
+    keys_from_jwks,
     public_bytes,
     signed_lines,
 )
@@ -83,7 +83,7 @@ def test_the_page_shows_own_answers_newest_first_and_nobody_elses(
 STATED = [("Complete", "true"), ("Not occluded", "false"), ("Real", "true")]
 
 
-NOT_ASKED = {"box": None, "complete": None, "unoccluded": None, "real": None, "bird": "definitely_no"}
+NOT_CHECKED = {"box": None, "complete": None, "unoccluded": None, "real": None, "bird": "definitely_no"}
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ NOT_ASKED = {"box": None, "complete": None, "unoccluded": None, "real": None, "b
     [
         ({}, [("Bird", "Definitely yes"), ("Outline", "drawn"), *STATED], {"10,10 200,10.5 200,200"}),
         ({"box": None}, [("Bird", "Definitely yes"), ("Outline", "cannot be drawn"), *STATED], set()),
-        (NOT_ASKED, [("Bird", "Definitely no")], set()),
+        (NOT_CHECKED, [("Bird", "Definitely no")], set()),
     ],
     ids=["drawn", "asked and impossible", "not asked"],
 )
@@ -348,7 +348,7 @@ def test_the_download_holds_own_answers_and_is_genuine(
     content = download(signed_in(tara))
     published = client.get("/.well-known/unanimous-signing-keys.json")
     assert (published.json(), "public" in published["Cache-Control"], published.cookies) == (public_keys(), True, {})
-    check_signature(io.BytesIO(content), keys_of_set(published.json()))
+    check_signature(io.BytesIO(content), keys_from_jwks(published.json()))
     found = json.loads(content)
     assert (found["format"], found["tasker"], found["count"]) == ("unanimous-my-work-1", tara.public_id, 1)
     assert found["answers"] == [
@@ -380,9 +380,9 @@ def test_a_download_from_before_a_change_of_the_secret_stays_genuine(
     assert json.loads(before)["answers"] == []
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another" * 10, [old]
     assert len(public_keys()["keys"]) == 2
-    check_signature(io.BytesIO(before), keys_of_set(public_keys()))
+    check_signature(io.BytesIO(before), keys_from_jwks(public_keys()))
     settings.SECRET_KEY_FALLBACKS = []
-    refused(NotGenuine, check_signature, io.BytesIO(before), keys_of_set(public_keys()))
+    refused(NotGenuine, check_signature, io.BytesIO(before), keys_from_jwks(public_keys()))
 
 
 def test_a_long_download_is_one_statement_and_comes_in_pieces(
@@ -401,7 +401,7 @@ def test_a_long_download_is_one_statement_and_comes_in_pieces(
 KEY, OLDER, FOREIGN = (key_from(secret) for secret in ("secret", "an older secret", "somebody else's secret"))
 
 
-KEYS = keys_of_set(key_set([KEY, OLDER]))
+KEYS = keys_from_jwks(key_set([KEY, OLDER]))
 
 
 LINES = [
@@ -482,7 +482,7 @@ def test_every_single_bit_counts() -> None:
 
 @pytest.mark.parametrize("keys", [{}, {"keys": 7}, {"keys": [{"crv": "Ed25519"}]}, []])
 def test_what_is_no_set_of_keys_is_refused(keys: object) -> None:
-    refused(ValueError, keys_of_set, keys)
+    refused(ValueError, keys_from_jwks, keys)
 
 
 @pytest.fixture

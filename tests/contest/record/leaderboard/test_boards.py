@@ -279,10 +279,10 @@ def test_the_present_is_made_again_at_once_when_a_week_is_released(
 
 
 def test_a_sweep_that_comes_oftener_looks_now_and_then() -> None:
-    assert snapshots.boards_make_periodically(now=AFTER) == 3
+    assert snapshots.leaderboards_make_periodically(now=AFTER) == 3
     Leaderboard.objects.all().delete()
-    assert snapshots.boards_make_periodically(now=AFTER + snapshots.LOOK_EVERY - timedelta(microseconds=1)) == 0
-    assert snapshots.boards_make_periodically(now=AFTER + snapshots.LOOK_EVERY) == 3
+    assert snapshots.leaderboards_make_periodically(now=AFTER + snapshots.LOOK_EVERY - timedelta(microseconds=1)) == 0
+    assert snapshots.leaderboards_make_periodically(now=AFTER + snapshots.LOOK_EVERY) == 3
 
 
 def test_the_table_of_a_past_week_is_never_made_again() -> None:
@@ -326,7 +326,7 @@ def test_what_differs_from_the_facts_is_told_to_the_organizers() -> None:
     past, present = Leaderboard.objects.get(week=W47), Leaderboard.objects.get(week="")
     past.tables["attackers"][0]["breaks"] = 7
     past.save()
-    assert snapshots.boards_check_nightly(now=AFTER) == 1
+    assert snapshots.leaderboards_check_nightly(now=AFTER) == 1
     changed = f"2026-W47: team {red.public_id}, breaks: shown 7, by the facts 0"
     assert snapshots.newest_comparison().differences == [changed]  # type: ignore[union-attr]
     waits = [(each.page, each.words) for each in read_overview(now=AFTER)["waits"]]
@@ -383,7 +383,7 @@ def test_a_change_of_a_stake_is_never_changed(stake: Stake) -> None:
 def test_the_check_runs_once_a_day_of_the_contest_s_zone() -> None:
     made(AFTER)  # at 8 o'clock
     moments = (AFTER, AFTER + timedelta(hours=15, minutes=59), AFTER + timedelta(hours=16))
-    assert [snapshots.boards_check_nightly(now=each) for each in moments] == [1, 0, 1]
+    assert [snapshots.leaderboards_check_nightly(now=each) for each in moments] == [1, 0, 1]
     assert LeaderboardCheck.objects.count() == 2
 
 
