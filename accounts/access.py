@@ -1,4 +1,4 @@
-"""Access for organizers: strangers get 404, other roles 403."""
+"""Access checks for the organizers' pages: a user without a role gets 404, a user with another role 403."""
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.http import Http404
@@ -10,7 +10,7 @@ from common.errors import NotAllowed
 
 
 def organizer_of(user: User | AnonymousUser) -> User:
-    """Return `user`, who organizes; NotAllowed (`not_an_organizer`) for other roles, Http404 for strangers."""
+    """Return `user` if an organizer; NotAllowed (`not_an_organizer`) for other roles, Http404 for users without one."""
     if isinstance(user, User) and is_organizer(user):
         return user
     if isinstance(user, User) and AccountRole.objects.filter(user=user).exists():
@@ -19,6 +19,6 @@ def organizer_of(user: User | AnonymousUser) -> User:
 
 
 def signed_in(user: User | AnonymousUser) -> User:
-    """Return `user` of a page behind a sign-in."""
+    """Return `user`, narrowed to the type of a signed-in user; the page requires a sign-in."""
     assert isinstance(user, User), "the page asks for a sign-in first"
     return user

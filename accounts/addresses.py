@@ -1,6 +1,6 @@
-"""E-mail addresses: an address counts once its owner has opened the link that came by it.
+"""Services for an account's e-mail address: a new address takes effect once its owner opens the link sent to it.
 
-django-allauth keeps them (`EmailAddress`) and makes the links; the confirmed one is in the account's `email` too.
+django-allauth stores addresses (`EmailAddress`) and makes the links; the account's `email` repeats the confirmed one.
 """
 
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ CONFIRM_WITHIN = timedelta(days=app_settings.EMAIL_CONFIRMATION_EXPIRE_DAYS)
 
 
 def clean_address(address: str) -> str:
-    """Return an e-mail address in the one way it is kept; InvalidInput (`email`) when it is none."""
+    """Return an e-mail address in the form in which it is stored; InvalidInput (`email`) for an invalid one."""
     found = address.strip().lower()
     try:
         validate_email(found)
@@ -31,7 +31,7 @@ def clean_address(address: str) -> str:
 
 
 def keep_confirmed(user: User) -> None:
-    """Keep the address that a new account came with; the caller knows that it is the person's."""
+    """Store the address of a new account as confirmed; the caller knows that it belongs to the person."""
     if user.email:
         EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)
 
@@ -40,8 +40,8 @@ def address_ask(*, user: User, email: str) -> EmailMessage:
     """Return the letter to a new address, with the link that confirms it; the account's address stays until then. The
     link of an earlier request ends.
 
-    An address that has an account gets a letter that says so: who asks learns nothing of it (R4). InvalidInput
-    (`email`) when it is no address, or the present one.
+    An address that has an account gets a letter that says so; the page does not reveal this (R4). InvalidInput
+    (`email`) when it is invalid, or the account's present address.
     """
     address = clean_address(email)
     if address == user.email:
@@ -56,7 +56,7 @@ def address_ask(*, user: User, email: str) -> EmailMessage:
 
 
 def asked_address(user: User, key: str) -> EmailAddress:
-    """Return the address that the link confirms for `user`; NotFound for a link that is over or somebody else's."""
+    """Return the address that the link confirms for `user`; NotFound for an expired link or another account's."""
     link = EmailConfirmationHMAC.from_key(key)
     if link is None or link.email_address.user_id != user.pk:
         words = _("This link is over, or it belongs to another account. Ask for a new one on your account page.")

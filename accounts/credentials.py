@@ -1,4 +1,4 @@
-"""Sessions and tokens: whether one is still valid after a change of the password, and when it is deleted."""
+"""Sessions and API tokens: checks that the password has not changed since, and deletes expired or revoked ones."""
 
 from datetime import datetime, timedelta
 
@@ -14,9 +14,9 @@ _ACCESS_TABLES = (AccessAttempt, AccessLog, AccessFailureLog)
 
 
 def renewed_hash(user: AbstractBaseUser, known: str) -> str | None:
-    """Return the hash of the user's present password, None when `known` is that of another password.
+    """Return the session hash of the user's present password, None when `known` belongs to another password.
 
-    It differs from `known` when that was made with one of SECRET_KEY_FALLBACKS; keep the returned one from then on.
+    It differs from `known` when that was made with one of SECRET_KEY_FALLBACKS; store the returned one instead.
     """
     present = user.get_session_auth_hash()
     accepted = [present, *user.get_session_auth_fallback_hash()]
@@ -24,7 +24,7 @@ def renewed_hash(user: AbstractBaseUser, known: str) -> str | None:
 
 
 def credentials_purge(*, now: datetime) -> int:
-    """Delete the sessions and tokens that are over, and after 90 days what is known of sign-ins, addresses included.
+    """Delete expired sessions and tokens, and records of sign-ins (with their IP addresses) after 90 days.
     Returns how many rows."""
     old = now - ACCESS_KEPT
     over = (
@@ -36,13 +36,13 @@ def credentials_purge(*, now: datetime) -> int:
     return sum(rows.delete()[0] for rows in over)
 
 
-def credentials_revoke(user: AbstractBaseUser, *, but_session: str | None = None) -> None:
-    """End the account's sessions, all but that of this key, and its tokens."""
+def credentials_end(user: AbstractBaseUser, *, but_session: str | None = None) -> None:
+    """End the account's tokens and its sessions, except the session with this key."""
     UserSession.objects.filter(user_id=user.pk).exclude(session_key=but_session).delete()
     ApiToken.objects.filter(user_id=user.pk).delete()
 
 
-def sign_in_log_delete(username: str) -> None:
-    """Delete what is known of this account's sign-ins."""
+def access_forget(username: str) -> None:
+    """Delete the records of this account's sign-ins."""
     for table in _ACCESS_TABLES:
         table.objects.filter(username=username).delete()

@@ -1,6 +1,6 @@
 """Names the browser and system of a sign-in, from its user agent. Pure."""
 
-# The first that fits: each browser also claims to be those after it.
+# The first match counts: each browser also claims to be the ones below it.
 _BROWSERS = (
     ("Firefox/", "Firefox"),
     ("FxiOS/", "Firefox"),

@@ -1,10 +1,10 @@
-"""Stored choices of accounts."""
+"""Enumerations stored in the database by accounts: the role of an account (R8)."""
 
 from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What an account is for; it has one role (R8)."""
+    """The role of an account; each account has exactly one (R8)."""
 
     TASKER = "tasker"
     ORGANIZER = "organizer"

@@ -1,4 +1,4 @@
-"""Invitations: there is no open sign-up; an organizer invites by e-mail (R5, R8)."""
+"""Services for invitations: organizers invite people by e-mail; there is no open sign-up (R5, R8)."""
 
 import hashlib
 import secrets
@@ -28,7 +28,7 @@ INVITED_ROLES = (Role.TASKER, *_GROUPS)
 
 
 class InvitationState(StrEnum):
-    """OPEN: the link works; EXPIRED: it is too old; the other two are ends."""
+    """OPEN: the link works; EXPIRED: it is too old; ACCEPTED and REVOKED are final."""
 
     OPEN = "open"
     ACCEPTED = "accepted"
@@ -38,14 +38,14 @@ class InvitationState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewInvitation:
-    """An invitation with its secret, which goes into the letter and is kept nowhere."""
+    """An invitation with its secret, which is sent in the letter and not stored."""
 
     invitation: Invitation
     secret: str
 
 
 def invitation_state(invitation: Invitation, *, now: datetime) -> InvitationState:
-    """Return what has become of an invitation."""
+    """Return the state of an invitation at a moment."""
     if invitation.accepted_at is not None:
         return InvitationState.ACCEPTED
     if invitation.revoked_at is not None:
@@ -54,14 +54,14 @@ def invitation_state(invitation: Invitation, *, now: datetime) -> InvitationStat
 
 
 def digest_of(secret: str) -> str:
-    """Return what is kept of a link's secret."""
+    """Return the hash that is stored instead of a link's secret."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def invite(*, email: str, role: Role, language: str, by: User, now: datetime) -> NewInvitation:
     """Invite an address to a role; the link is good for 7 days.
 
-    Conflict when the address has an account (`has_account`) or an invitation that is not over (`invited_already`).
+    Conflict when the address has an account (`has_account`) or an open invitation (`invited_already`).
     """
     if role not in INVITED_ROLES:
         raise InvalidInput("Choose tasker, organizer or review board.", "invalid", field="role")
@@ -100,7 +100,7 @@ def invitation_renew(*, invitation_id: int, by: User, now: datetime) -> NewInvit
 
 @transaction.atomic
 def invitation_revoke(*, invitation_id: int, by: User, now: datetime) -> Invitation:
-    """End an invitation; its link opens nothing any more. Conflict (`invitation_over`) once accepted or revoked."""
+    """Revoke an invitation; its link stops working. Conflict (`invitation_over`) once accepted or revoked."""
     invitation = _unfinished(invitation_id)
     invitation.revoked_at = now
     invitation.save(update_fields=["revoked_at"])
@@ -109,7 +109,7 @@ def invitation_revoke(*, invitation_id: int, by: User, now: datetime) -> Invitat
 
 
 def _record(action: str, invitation: Invitation, by: User, now: datetime) -> None:
-    """The address stays out of the trail: it is forgotten with the account that came of it."""
+    """Write an audit row without the address, because the address must disappear with the account."""
     audit(action, by=by, subject={"invitation": [invitation.pk]}, now=now, private={"role": str(invitation.role)})
 
 
@@ -123,7 +123,7 @@ def _unfinished(invitation_id: int) -> Invitation:
 
 
 def invitation_of(secret: str, *, now: datetime, lock: bool = False) -> Invitation:
-    """Return the open invitation of a link; NotFound for every other link, whatever is wrong with it."""
+    """Return the open invitation of a link; NotFound for every invalid link, whatever the reason."""
     rows = Invitation.objects.select_for_update(of=("self",), no_key=True) if lock else Invitation.objects
     invitation = rows.filter(digest=digest_of(secret)).first()
     if invitation is None or invitation_state(invitation, now=now) is not InvitationState.OPEN:
@@ -141,10 +141,10 @@ def invitation_of(secret: str, *, now: datetime, lock: bool = False) -> Invitati
 def invitation_accept(
     *, secret: str, username: str, password: str, now: datetime, rng: Random, joined_at: datetime | None = None
 ) -> User:
-    """Make the account with the role it was invited to; the address counts as confirmed, because the link came by it.
-    `joined_at` is the contest's time where it is not `now`, which links go by.
+    """Create the account with the invitation's role; its address counts as confirmed, because the link was sent there.
+    `now` decides whether the link has expired; `joined_at` is the contest's time where the two differ.
 
-    WrongFields for a user name or a password that will not do, NotFound for a link that is over.
+    WrongFields for an invalid user name or password, NotFound for a link that does not work.
     """
     invitation = invitation_of(secret, now=now, lock=True)
     user = account_make(username=username, password=password, email=invitation.email)
@@ -160,9 +160,9 @@ def invitation_accept(
 
 
 def account_make(*, username: str, password: str, email: str) -> User:
-    """Make an account without a role; the caller knows that `email`, in its kept form, is the person's.
+    """Create an account without a role; `email` is in its stored form, and the caller knows that it is the person's.
 
-    WrongFields for a user name or a password that will not do, Conflict (`has_account`) for a name or address in use.
+    WrongFields for an invalid user name or password, Conflict (`has_account`) for a name or address in use.
     """
     _check(username, password, email)
     try:
@@ -188,7 +188,7 @@ def _check(username: str, password: str, email: str) -> None:
 
 
 def username_problem(username: str) -> str:
-    """Return in words why nobody can be called this, empty when they can. Names differ in more than their case."""
+    """Return why a user name is invalid or taken, in words; empty when it is free. Case does not distinguish names."""
     try:
         UnicodeUsernameValidator()(username)
     except ValidationError:

@@ -16,12 +16,12 @@ from common.database.deadlocks import retry_on_deadlock
 @retry_on_deadlock
 @transaction.atomic
 def account_delete(*, user: User, now: datetime, by: User | None = None) -> None:
-    """Remove the person: account, address, sessions, tokens, invitation, and what is known of their sign-ins.
+    """Delete the account, address, sessions, tokens, invitation, and records of sign-ins.
 
-    A tasker's public ID and answers stay, without anything that leads to the person; what they hold is given back.
-    `by` is the organizer who does it for somebody; None: it is the person.
+    A tasker's public ID and answers stay, without anything that leads to the person; leased pictures are released.
+    `by` is the organizer who deletes the account for its owner; None when the owner does.
     """
-    # Of a tasker the public ID alone: no row joins it to an account.
+    # A tasker is named by the public ID alone: no row joins it to an account.
     answers = account_leaving.send(sender=User, user=user, now=now)
     subject = next((cast(Subject, answer) for _, answer in answers if answer), {"account": [user.pk]})
     audit("account.delete", by=by or user, subject=subject, now=now)

@@ -1,4 +1,4 @@
-"""E-mails about accounts."""
+"""E-mails about accounts: invitation, new address, password reset, and notices of security changes."""
 
 from datetime import datetime
 from typing import Any
@@ -35,7 +35,7 @@ def address_letter(user: User, address: str, token: str) -> EmailMessage:
 
 
 def address_taken_letter(owner: User) -> EmailMessage:
-    """Return the letter to the owner of an address that somebody wanted for another account; it does not say who."""
+    """Return the letter to an owner of an address that another account tried to take; it does not name that account."""
     context = {
         "username": owner.get_username(),
         "sign_in": settings.PUBLIC_URL + reverse("sign-in"),
@@ -45,7 +45,7 @@ def address_taken_letter(owner: User) -> EmailMessage:
 
 
 def reset_letter(user: User, uid: str, token: str) -> EmailMessage:
-    """Return the letter with the link to a new password."""
+    """Return the letter with the link to reset the password."""
     link = settings.PUBLIC_URL + reverse("password-reset-confirm", args=[uid, token])
     hours = settings.PASSWORD_RESET_TIMEOUT // 3600
     context = {"username": user.get_username(), "link": link, "hours": hours}
@@ -53,7 +53,7 @@ def reset_letter(user: User, uid: str, token: str) -> EmailMessage:
 
 
 def tell(user: User, what: str, *, now: datetime, to: str = "") -> None:
-    """Tell the owner that something about the account changed, when there is an address to write to.
+    """Send the owner a notice that something about the account changed, if the account has an address.
 
     `what` names the letter: `password_changed`, `address_changed`, `second_factor_on`, `second_factor_off`.
     """

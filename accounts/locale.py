@@ -1,4 +1,4 @@
-"""The language and time zone of a request, without a query beyond that of the session."""
+"""Middleware that sets the language and time zone of each request, with no query beyond that of the session."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -11,7 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 
-# Addresses that answer everybody alike: they never look at the session.
+# URLs that answer everybody alike: for them the session is not read.
 _FOR_EVERYBODY = ("/pictures/", "/static/", "/healthz", "/readyz", "/metrics")
 
 
@@ -50,5 +50,5 @@ def zone_names() -> tuple[str, ...]:
 
 
 def parse_zone(name: str) -> tzinfo | None:
-    """Return the time zone, None for one that is not known (any more)."""
+    """Return the time zone, None for a name that the time zone database does not have (or no longer has)."""
     return ZoneInfo(name) if name in zone_names() else None

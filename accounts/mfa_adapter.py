@@ -1,4 +1,4 @@
-"""What django-allauth asks this site about second factors: how secrets are encrypted, and how accounts are named."""
+"""Adapter for django-allauth's second factors: encrypts their secrets, and names the site and its accounts."""
 
 import base64
 import hashlib
@@ -12,22 +12,22 @@ from django.conf import settings
 
 
 class MFAAdapter(DefaultMFAAdapter):  # type: ignore[misc]
-    """Encrypts with SECRET_KEY; decrypts what was encrypted with one of SECRET_KEY_FALLBACKS too."""
+    """Encrypts secrets with SECRET_KEY; also decrypts secrets encrypted with one of SECRET_KEY_FALLBACKS."""
 
     def encrypt(self, text: str) -> str:
-        """Return `text` as it is kept: a stolen table opens nothing."""
+        """Return `text` encrypted for the database, so that a stolen table is useless."""
         return _keys().encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
-        """Return what was encrypted; InvalidToken where the key is gone."""
+        """Return the decrypted text; InvalidToken where its key is gone."""
         return _keys().decrypt(encrypted_text.encode()).decode()
 
     def get_public_key_credential_rp_entity(self) -> dict[str, str]:
-        """Bind passkeys to the site's public name, whatever name the request came by."""
+        """Bind passkeys to the site's public host name, whatever host the request names."""
         return {"id": urlparse(settings.PUBLIC_URL).hostname or "", "name": app_settings.TOTP_ISSUER}
 
     def _get_user_identifier(self, user: Any) -> str:
-        """Return the name that authenticator apps and browsers show: that of the sign-in, not the address."""
+        """Return the name that authenticator apps and browsers display: the user name, not the e-mail address."""
         return str(user.get_username())
 
 

@@ -1,4 +1,4 @@
-"""Sessions, API tokens (stored as hashes), roles and invitations."""
+"""Models of accounts: roles, invitations, sessions, and API tokens (stored as hashes)."""
 
 from django.conf import settings
 from django.contrib.sessions.base_session import AbstractBaseSession
@@ -65,9 +65,9 @@ class UserSession(AbstractBaseSession):
 
 
 class ApiToken(models.Model):
-    """A token for programs. Only its SHA-256 is kept: a stolen table opens nothing.
+    """An API token for programs. Only its SHA-256 is stored, so that a stolen table is useless.
 
-    `auth_hash` binds it to the password it was asked for with: another password ends it, as it ends sessions.
+    `auth_hash` binds it to the password at the time of issue: a change of the password ends it, as it ends sessions.
     """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")

@@ -63,7 +63,7 @@ def _postgres_in_team(members: str = "") -> str:
 
 
 def _postgres_triggers(table: str, role: str) -> str:
-    """`role` is the role that a row gives, as SQL over a row called ROW; null for none."""
+    """Return PostgreSQL's triggers. `role` is SQL over a row called ROW: the role that the row gives, null for none."""
     new, old = role.replace("ROW", "NEW"), role.replace("ROW", "OLD")
     return f"""
 CREATE FUNCTION {table}_gives_role() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -89,7 +89,7 @@ def _sqlite_triggers(table: str, role: str, members: str = "") -> list[str]:
     SELECT 1 FROM accounts_accountrole r WHERE r.user_id = NEW.user_id AND r.role <> {new});
   INSERT OR IGNORE INTO accounts_accountrole (user_id, role)
     SELECT NEW.user_id, {new} WHERE NEW.user_id IS NOT NULL AND {new} IS NOT NULL;"""
-    # Taskers' triggers name no other table that gives a role, or each could not be made anew without the other.
+    # Taskers' triggers name no other table that gives a role, so that they can be created again on their own.
     in_team = _still_in_team("OLD.user_id", members)
     kept = "" if role == _TASKER else f" AND NOT (role = 'team' AND {in_team})"
     drop = f"\n  DELETE FROM accounts_accountrole WHERE user_id = OLD.user_id AND role = {old}{kept};"
@@ -134,7 +134,7 @@ def for_taskers_and_groups(taskers: str) -> Statements:
 
 
 def without_taskers_and_groups(taskers: str) -> Statements:
-    """Return the statements that take all of it away again."""
+    """Return the statements that remove the triggers of `for_taskers_and_groups`."""
 
     def statements(vendor: str) -> list[str]:
         if vendor == "postgresql":
@@ -151,7 +151,7 @@ def without_taskers_and_groups(taskers: str) -> Statements:
 
 
 def taskers_again(taskers: str) -> Statements:
-    """Return the statements that keep the roles of taskers, whether they are there or not."""
+    """Return the statements that create the triggers of taskers again, whether or not they exist."""
     return lambda vendor: _sqlite_triggers(taskers, _TASKER) if vendor == "sqlite" else []
 
 
@@ -167,7 +167,7 @@ def for_members(members: str) -> Statements:
 
 
 def without_members(members: str) -> Statements:
-    """Return the statements that leave the roles of taskers and groups alone."""
+    """Return the statements that remove the triggers of team members; those of taskers and groups stay."""
 
     def statements(vendor: str) -> list[str]:
         if vendor == "postgresql":

@@ -1,8 +1,8 @@
-"""Passkeys (WebAuthn) as a second factor, by django-allauth's ceremonies.
+"""Passkeys (WebAuthn) as a second factor: registering, checking and removing them with django-allauth.
 
-The library keeps a ceremony's challenge in the session and checks what the browser signed. Ours is what it leaves out
-(decision 29): a challenge is good for five minutes and for one sign-in, whichever requests come at once, and a counter
-of signatures that does not go up says that a passkey was copied.
+django-allauth keeps the challenge in the session and checks what the browser signed. This module adds what it leaves
+out (decision 29): a challenge is valid for five minutes and for one sign-in, even with simultaneous requests, and a
+signature counter that does not increase means that a passkey was copied.
 """
 
 import json
@@ -24,10 +24,10 @@ from common.errors import Conflict, InvalidInput, NotFound
 CEREMONY_WITHIN = timedelta(minutes=5)
 MOST_PASSKEYS = 10
 MOST_NAME = 40
-# What a browser says at the end of a ceremony, as JSON.
+# The browser's response at the end of a registration or sign-in, as JSON.
 MOST_CHARACTERS = 10_000
 _BEGUN = "passkey.begun"
-# What reading a stranger's answer raises, in the library and below it.
+# Exceptions that a malformed response raises in the library and below it.
 _UNREADABLE = (
     *(ValidationError, ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError),
     *(RecursionError, OverflowError, struct.error),
@@ -40,8 +40,8 @@ def passkeys_of(user: User) -> list[Authenticator]:
 
 
 def registration_begin(request: HttpRequest, user: User, *, now: datetime) -> dict[str, Any]:
-    """Return what the browser needs to make a passkey; the caller has checked the password. Conflict (`too_many`)
-    where the account has ten."""
+    """Return the options with which the browser creates a passkey; the caller has checked the password. Conflict
+    (`too_many`) where the account has ten."""
     if _passkeys(user).count() >= MOST_PASSKEYS:
         raise Conflict(_("An account has ten passkeys at most: remove one first."), "too_many")
     _note_beginning(request, now)
@@ -73,7 +73,7 @@ def passkey_add(request: HttpRequest, user: User, *, name: str, credential: str,
 
 @transaction.atomic
 def passkey_remove(*, user: User, passkey_id: int) -> bool:
-    """Forget a passkey. Returns whether a second factor is left; NotFound where it is gone already."""
+    """Remove a passkey. Returns whether a second factor is left; NotFound for a passkey that does not exist."""
     lock_factors(user)
     found = _passkeys(user).filter(pk=passkey_id)
     if not found:
@@ -91,11 +91,11 @@ def sign_in_begin(request: HttpRequest, user: User, *, now: datetime) -> dict[st
 
 @transaction.atomic
 def passkey_take(request: HttpRequest, user: User, *, credential: str, now: datetime) -> bool:
-    """Say whether a passkey of `user` signed the challenge of this session just now."""
+    """Say whether `user`'s passkey signed this session's challenge, and use the challenge up."""
     begun = _beginning(request, now)
     if begun is None:
         return False
-    # Of two requests that bring the same answer the second waits, and then finds that the passkey was used.
+    # Of two requests with the same response, the second waits here and then sees that the passkey was used.
     list(_passkeys(user).select_for_update())
     try:
         answer = _read(credential)
@@ -104,7 +104,7 @@ def passkey_take(request: HttpRequest, user: User, *, credential: str, now: date
     except _UNREADABLE:
         return False
     before = passkey.data["sign_count"]
-    # Passkeys that several devices share count nothing: both are 0 then.
+    # Passkeys synchronized between devices do not count signatures: both counters are 0 then.
     copied = count <= before and (count, before) != (0, 0)
     used_since = passkey.last_used_at is not None and passkey.last_used_at >= begun
     if copied or used_since:
@@ -123,7 +123,7 @@ def _note_beginning(request: HttpRequest, now: datetime) -> None:
 
 
 def _beginning(request: HttpRequest, now: datetime) -> datetime | None:
-    """Return when the ceremony of this session began, once; None where none did, or too long ago."""
+    """Take from the session when its registration or sign-in began; None without one or when it is too old."""
     begun = request.session.pop(_BEGUN, None)
     moment = datetime.fromisoformat(begun) if begun else None
     return moment if moment and now - moment <= CEREMONY_WITHIN else None

@@ -1,4 +1,4 @@
-"""Changes of the password. Each ends every other session and every token of the account."""
+"""Services to change or reset a password. A change ends every other session and every token of the account."""
 
 from datetime import datetime
 
@@ -22,8 +22,8 @@ from common.mail import send_in_background
 def password_set(*, user: User, password: str, now: datetime, session_key: str | None = None) -> None:
     """Set the password, end every other session and token, and tell the owner by e-mail.
 
-    The session `session_key` is spared: it has to be given the new password's hash by its view. InvalidInput
-    (`new_password`) for a password that will not do.
+    The session `session_key` stays: its view has to store the new password's hash in it. InvalidInput
+    (`new_password`) for an invalid password.
     """
     try:
         validate_password(password, user)
@@ -36,7 +36,7 @@ def password_set(*, user: User, password: str, now: datetime, session_key: str |
 
 
 def reset_ask(*, email: str) -> None:
-    """Write to the account of this address, if there is one, how to choose a new password."""
+    """Send a letter with a reset link to the account of this address, if there is one."""
     user = User.objects.filter(email=clean_address(email), is_active=True).select_related("tasker").first()
     if user is not None:
         uid = urlsafe_base64_encode(force_bytes(user.pk))
@@ -44,7 +44,7 @@ def reset_ask(*, email: str) -> None:
 
 
 def user_of_reset(uid: str, token: str) -> User:
-    """Return whose password the link changes; NotFound for a link that is used, too old, or not ours."""
+    """Return the user whose password the link resets; NotFound for a link that is used, expired or forged."""
     try:
         number = int(urlsafe_base64_decode(uid).decode())
     except (ValueError, OverflowError):

@@ -1,12 +1,12 @@
-"""Limits on guessing: after ten wrong passwords, codes or links from one address, one hour's lockout.
+"""Rate limits against guessing: ten wrong passwords, codes or links from one IP address cause a lockout of one hour.
 
-An address may also fail with ten accounts a minute and thirty an hour and no more, so that nobody tries one password
-with every name, and an office whose people mistype their names goes on. An account that signs in rightly is not counted
-any more: whoever guesses cannot take back what failed with other names. A signed-in person who confirms something is
-never refused for what neighbours do.
+An IP address may also fail with at most ten accounts a minute and thirty an hour, so that nobody tries one password
+with every name, while an office whose people mistype their names can go on. A successful sign-in clears the failures
+of that account alone: an attacker cannot clear failures with other names by it. A signed-in person who confirms
+something is never refused because of others at the same address.
 
-Links are too long to be guessed: one that works opens whatever was tried before, so that nobody closes it to a house
-that shares an address. Letters are counted apart from links: by whom they go to, or by the account that asks.
+Links are too long to be guessed: a valid link works whatever was tried before, so that nobody can block it for people
+who share an IP address. Letters are counted apart from links: by recipient, or by the account that requests them.
 """
 
 import hashlib
@@ -30,25 +30,25 @@ from common.audit.origin import place_of
 from common.log_mask import mask
 from common.web.client_address import client_address
 
-# Counted like accounts that nobody has: user names cannot hold a blank.
+# Counted under names that no account can have: user names cannot hold a blank.
 LINKS = "any link"
 LETTERS = "any letter"
 _LETTERS_TO, _LETTERS_OF = "letters to ", "letters of "
-# Under these names links and letters are counted, no accounts.
+# The names under which links and letters are counted, not accounts.
 _NO_NAMES = Q(username__in=[LINKS, LETTERS]) | Q(username__startswith=_LETTERS_TO) | Q(username__startswith=_LETTERS_OF)
 MOST_TRIES = 10
-# Accounts with which one address may fail without signing in rightly: within an hour, and within a minute.
+# Accounts with which one IP address may fail without a successful sign-in: within an hour, and within a minute.
 MOST_NAMES = 30
 MOST_NAMES_A_MINUTE = 10
 _MINUTE = timedelta(minutes=1)
 _IPV6_SHARED_BITS = 64
-# From one address that many people may share, to whomever they go.
+# Letters requested from one IP address, which many people may share, to any recipients.
 MOST_LETTERS = 100
 MOST_LETTERS_TO_ONE = 5
 
 
 def most_tries(_: HttpRequest, credentials: Mapping[str, Any] | None) -> int:
-    """Return how many tries of a kind one address has in an hour; for the setting AXES_FAILURE_LIMIT."""
+    """Return how many failures of a kind one IP address may have in an hour; for the setting AXES_FAILURE_LIMIT."""
     kind = str((credentials or {}).get("username") or "")
     if kind == LETTERS:
         return MOST_LETTERS
@@ -56,23 +56,23 @@ def most_tries(_: HttpRequest, credentials: Mapping[str, Any] | None) -> int:
 
 
 class SignInGuard(AxesDatabaseHandler):  # type: ignore[misc]
-    """Counts wrong tries for one name from one address, and names that failed from one address."""
+    """django-axes handler that counts failures per name and IP address, and failed names per IP address."""
 
     def is_locked(self, request: Any, credentials: Any = None) -> bool:
-        """Say whether this name, or every name that has not failed yet, is closed to the request's address."""
+        """Say whether the IP address is locked out for this name, or for every name that has not failed yet."""
         return super().is_locked(request, credentials) or too_many_names(request, credentials) > 0
 
     def user_login_failed(self, sender: Any, credentials: Any, request: Any = None, **kwargs: Any) -> None:
-        """Count the try. What is kept of its address opens nothing."""
+        """Count the failure. A record of it holds nothing that could be used to sign in."""
         if request is not None:
             request.axes_path_info = mask(request.axes_path_info)
         super().user_login_failed(sender, credentials, request, **kwargs)
 
 
 def too_many_names(request: Any, credentials: Mapping[str, Any] | None) -> int:
-    """Return the limit that names other than this one, which failed from the request's address, have reached; or 0.
+    """Return the limit that other names, which failed from the request's IP address, have reached; or 0.
 
-    MOST_NAMES closes for an hour, MOST_NAMES_A_MINUTE for a minute.
+    MOST_NAMES locks out for an hour, MOST_NAMES_A_MINUTE for a minute.
     """
     name = str((credentials or {}).get("username") or "")
     place = request.axes_ip_address
@@ -90,9 +90,9 @@ def too_many_names(request: Any, credentials: Mapping[str, Any] | None) -> int:
 
 
 def counted_address(request: HttpRequest) -> str | None:
-    """Return the address whose tries are counted together; for AXES_CLIENT_IP_CALLABLE.
+    """Return the IP address under which failures are counted; for AXES_CLIENT_IP_CALLABLE.
 
-    An IPv6 connection has 2**64 addresses of its own, which count as one.
+    The 2**64 addresses of an IPv6 network count as one.
     """
     address = client_address(request)
     try:
@@ -106,36 +106,36 @@ def counted_address(request: HttpRequest) -> str | None:
 
 
 def logged_client(_username: str, address: str | None, *_: Any) -> str:
-    """Return what the log says of who failed to sign in: a place that is known again, never a name or a path."""
+    """Return the pseudonym of an IP address for the log of failed sign-ins; it never holds a user name or a path."""
     return f"place {place_of(address)}" if address else "a local socket"
 
 
 def is_of_letters(kind: str) -> bool:
-    """Say whether what was counted under this name are letters."""
+    """Say whether letters are counted under this name."""
     return kind == LETTERS or kind.startswith((_LETTERS_TO, _LETTERS_OF))
 
 
 def count_wrong_link(request: HttpRequest) -> None:
-    """Count a link that opens nothing; with too many of them the middleware answers 429."""
+    """Count an invalid link; after too many of them the middleware answers 429."""
     if _is_open(request, LINKS):
         _count(request, LINKS)
 
 
 def may_send_letter(request: HttpRequest, address: str) -> bool:
-    """Say whether a letter to `address` may still be asked for; when not, the middleware answers 429 in any case."""
+    """Say whether another letter to `address` may be requested; if not, the middleware answers 429."""
     return all(_is_open(request, kind) for kind in _letters(request, address))
 
 
 def count_letter(request: HttpRequest, address: str) -> None:
-    """Count a letter that was asked for: nobody is flooded with them."""
+    """Count a requested letter, so that nobody is flooded with letters."""
     guarded: Any = request
     for kind in _letters(request, address):
         _count(request, kind)
-        guarded.axes_locked_out = False  # the last one that is allowed leaves as well
+        guarded.axes_locked_out = False  # the last allowed letter is sent too
 
 
 def _letters(request: HttpRequest, address: str) -> list[str]:
-    """Return under which names a letter counts: whom it goes to, and the account or the shared address that asks."""
+    """Return the names under which a letter counts: its recipient, and the requesting account or IP address."""
     digest = hashlib.sha256(address.strip().lower().encode()).hexdigest()
     asks = f"{_LETTERS_OF}{request.user.pk}" if request.user.is_authenticated else LETTERS
     return [f"{_LETTERS_TO}{digest}", asks]
@@ -155,9 +155,9 @@ def _count(request: HttpRequest, kind: str) -> None:
 
 
 def password_matches(request: HttpRequest, user: User, password: str) -> bool:
-    """Say whether `password` is that of the signed-in `user`; wrong ones count as at sign-in."""
+    """Say whether `password` is that of the signed-in `user`; wrong ones count towards the lockout, as at sign-in."""
     try:
         return authenticate(request, username=user.get_username(), password=password) == user
     except CodeNeeded:
-        # The password was right; whoever is signed in has given a code already.
+        # The password was right; a signed-in user gave the second factor at sign-in.
         return True

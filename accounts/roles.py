@@ -1,4 +1,4 @@
-"""Roles: each account has exactly one (R4, R8); accounts.one_role enforces it."""
+"""Gives and reads roles: each account has exactly one (R4, R8); accounts.one_role enforces it."""
 
 from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, transaction
@@ -22,7 +22,7 @@ def role_give(*, user: User, role: str) -> None:
 
 
 def role_conflict(user: User) -> Conflict:
-    """Say that an account has a role already (R8)."""
+    """Return the refusal for an account that has another role (R8)."""
     if AccountRole.objects.filter(user=user, role="tasker").exists():
         return Conflict(f"{user.username} labels: who labels never organizes, judges or competes.", "is_tasker")
     return Conflict(

@@ -1,9 +1,9 @@
 """The optional second factor: a passkey or the code of an authenticator app (RFC 6238), or one of ten recovery codes.
 
-django-allauth keeps each in a row (`Authenticator`); every account that has a factor has the row of recovery codes.
-Ours is what the library does not hold (decision 29). The database remembers the last code taken, so that no code is
-taken twice, by whichever process; recovery codes are kept as hashes; and after ten wrong codes in a row no code of the
-account is taken for an hour, from wherever it comes.
+django-allauth stores each in a row (`Authenticator`); every account that has a factor has the row of recovery codes.
+This module adds what the library leaves out (decision 29). The database holds the last code used, so that no process
+accepts a code twice; recovery codes are stored as hashes; and after ten wrong codes in a row no code of the account is
+accepted for an hour, from any IP address.
 """
 
 import base64
@@ -36,7 +36,7 @@ _Type = Authenticator.Type
 
 
 class HashedRecoveryCodes(RecoveryCodes):  # type: ignore[misc]
-    """The library's recovery codes, each kept as its SHA-256: nobody reads them, and they open without SECRET_KEY."""
+    """The library's recovery codes, each stored as its SHA-256: unreadable, and valid even when SECRET_KEY is lost."""
 
     def _get_migrated_codes(self) -> list[str]:
         return list(self.instance.data["migrated_codes"])
@@ -44,7 +44,7 @@ class HashedRecoveryCodes(RecoveryCodes):  # type: ignore[misc]
 
 @dataclass(frozen=True, slots=True)
 class Enrolment:
-    """What the set-up page shows. `signed` comes back with the first code: nothing is kept before it fits."""
+    """The contents of the set-up page. The form returns `signed` with the first code; nothing is stored before."""
 
     secret: str
     signed: str
@@ -75,11 +75,11 @@ def _being_set_up(user: User, signed: str) -> str | None:
 
 @transaction.atomic
 def second_factor_turn_on(*, user: User, signed: str, code: str, now: datetime) -> list[str]:
-    """Take codes of an authenticator app from now on. Returns the recovery codes, which are shown once; none where the
-    account has some already.
+    """Turn the authenticator app on. Returns the recovery codes, which are displayed once; none where the account has
+    some from another factor.
 
-    InvalidInput (`wrong_code`) when `code` is not that of the secret in `signed`; Conflict (`turned_on`) when it is on
-    already, so that the same form sent again neither changes nor shows anything.
+    InvalidInput (`wrong_code`) when `code` does not match the secret in `signed`; Conflict (`turned_on`) when the app
+    is on, so that a repeated form neither changes nor reveals anything.
     """
     secret = _being_set_up(user, signed)
     step = _step_of(secret, code, now) if secret else None
@@ -96,12 +96,12 @@ def second_factor_turn_on(*, user: User, signed: str, code: str, now: datetime) 
 
 
 def lock_factors(user: User) -> None:
-    """Let nobody else add or remove a factor of this account before the transaction ends."""
+    """Lock the account's factors: no other transaction adds or removes one before this transaction ends."""
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
 
 
 def recovery_codes_begin(user: User) -> list[str]:
-    """Make recovery codes for an account with its first factor, and return them; none where it has some already."""
+    """Create recovery codes for an account with its first factor, and return them; return none where it has some."""
     if _factors(user).filter(type=_Type.RECOVERY_CODES).exists():
         return []
     codes = _new_codes()
@@ -112,11 +112,11 @@ def recovery_codes_begin(user: User) -> list[str]:
 
 @transaction.atomic
 def recovery_codes_renew(*, user: User, newest: int) -> list[str]:
-    """Replace the account's recovery codes and return the new ones, which are shown once.
+    """Replace the account's recovery codes and return the new ones, which are displayed once.
 
-    `newest` is the edition of the codes to be replaced (`newest_recovery_codes`). Conflict (`renewed`) when these are
-    not the present ones, for the same form sent again would take away what was just printed; `turned_off` without a
-    factor.
+    `newest` is the edition of the codes to be replaced (`newest_recovery_codes`). Conflict (`renewed`) when it is not
+    the present edition: a repeated form would replace the codes that the user has just printed. Conflict
+    (`turned_off`) without a factor.
     """
     row = _locked_recovery_codes(user)
     if row is None:
@@ -136,7 +136,7 @@ def recovery_codes_left(user: User) -> int:
 
 
 def newest_recovery_codes(user: User) -> int:
-    """Return a number that is another one after every renewal; 0 without recovery codes."""
+    """Return the edition of the recovery codes, a number that changes with every renewal; 0 without recovery codes."""
     row = _factors(user).filter(type=_Type.RECOVERY_CODES).first()
     return int(row.data["edition"]) if row else 0
 
@@ -155,7 +155,7 @@ def _new_codes() -> list[str]:
 
 @transaction.atomic
 def authenticator_app_remove(*, user: User) -> bool:
-    """Take no codes of the authenticator app any more. Returns whether a second factor is left."""
+    """Remove the authenticator app. Returns whether another second factor is left."""
     lock_factors(user)
     return factors_remove(user, _factors(user).filter(type=_Type.TOTP))
 
@@ -171,7 +171,7 @@ def factors_remove(user: User, factors: Any) -> bool:
 
 @transaction.atomic
 def second_factor_turn_off(*, user: User) -> None:
-    """Ask for the password alone from now on."""
+    """Remove all second factors: from now on the password alone is enough."""
     _factors(user).delete()
 
 
@@ -181,19 +181,19 @@ def has_second_factor(user: Any) -> bool:
 
 
 def has_authenticator_app(user: User) -> bool:
-    """Say whether codes of an authenticator app are taken."""
+    """Say whether an authenticator app is on."""
     return bool(_factors(user).filter(type=_Type.TOTP).exists())
 
 
 @transaction.atomic
 def code_take(*, user: User, code: str, now: datetime) -> bool:
-    """Say whether `code` is the account's at this moment, and use it up."""
+    """Say whether `code` is valid for the account now, and use it up."""
     row = _locked_recovery_codes(user)
     if row is None or (_wrong_so_far(row, now) >= MOST_WRONG):
         return False
     codes = HashedRecoveryCodes(row)
     fits = _take_step(user, code, now) or codes.validate_code(_digest(code))
-    # The library read the row anew where it took a code from it.
+    # The library has read the row again where it used up a recovery code.
     row = codes.instance
     row.data |= {"wrong": 0 if fits else _wrong_so_far(row, now) + 1, "wrong_at": None if fits else now.timestamp()}
     row.save()
@@ -218,7 +218,7 @@ def _take_step(user: User, code: str, now: datetime) -> bool:
     step = _step_of(secret, code, now)
     if step is None or step <= app.data["last_step"]:
         return False
-    # Under the present SECRET_KEY from now on: a former one is only good until each has been used once.
+    # Encrypted with the present SECRET_KEY from now on: a former key is needed only until each app was used once.
     app.data |= {"last_step": step, "secret": get_adapter().encrypt(secret)}
     app.last_used_at = now
     app.save()
@@ -226,7 +226,7 @@ def _take_step(user: User, code: str, now: datetime) -> bool:
 
 
 def _step_of(secret: str, code: str, now: datetime) -> int | None:
-    """Return the half minute `code` belongs to: the present one or one beside it; None for any other code."""
+    """Return the 30-second step `code` belongs to: the present one or one beside it; None for any other code."""
     typed, present = "".join(code.split()), int(now.timestamp()) // STEP_SECONDS
     codes = {step: format_hotp_value(hotp_value(secret, step)) for step in (present, present - 1, present + 1)}
     return next((step for step, each in codes.items() if constant_time_compare(each, typed)), None)

@@ -1,8 +1,8 @@
-"""A session store that reads the session and its user in one query.
+"""Session store, authentication backend and middleware that read a session and its user in one query.
 
-Django's own engine reads the session, then the user; at two requests per label that is the first cost to trim. What
-is checked stays the same: expiry, the session's signature, the user being active, and the hash that ends every
-session when a password changes.
+Django's own engine reads the session, then the user; at two requests per label that is the first cost to trim. The
+checks stay the same: expiry, the session's signature, the user being active, and the hash that ends every session
+when a password changes.
 """
 
 from copy import deepcopy
@@ -30,13 +30,13 @@ from accounts.passkeys import passkey_take
 from accounts.second_factor import code_take, has_second_factor
 from common.database.lookups import Parameter, PreparedLookup
 
-# How long a right password is remembered while its owner looks for the code.
+# How long a proof of the right password is valid while its owner looks for the code.
 CODE_WITHIN = timedelta(minutes=5)
 _PROOF_SALT = "password was right"
 
 
 class CodeNeeded(ValidationError):
-    """The password is right and the account has a second factor. `proof` stands for the password, for 5 minutes."""
+    """The password is right and a second factor is needed. `proof` replaces the password for 5 minutes."""
 
     def __init__(self, user: User) -> None:
         super().__init__("This account has a second factor: its code is needed too.", "code_needed")
@@ -45,7 +45,7 @@ class CodeNeeded(ValidationError):
 
 
 def _proven_user(username: str | None, proof: str) -> User | None:
-    """Return the user whose password was right a moment ago, and still is theirs."""
+    """Return the user of a valid proof, None when it has expired or the password has changed since."""
     try:
         number, known = signing.loads(proof, salt=_PROOF_SALT, max_age=CODE_WITHIN)
     except signing.BadSignature:
@@ -55,14 +55,14 @@ def _proven_user(username: str | None, proof: str) -> User | None:
 
 
 class UserBackend(ModelBackend):
-    """Whether somebody comes in, for every door: page, dialog, form over a half-drawn outline, and token.
+    """Authentication backend for every way to sign in: page, dialog, form over a half-drawn outline, and token.
 
-    The user comes with what SIGNED_IN_RELATED names.
+    The user is loaded with the relations that SIGNED_IN_RELATED names.
     """
 
     def authenticate(self, request: Any, username: str | None = None, password: str | None = None, **extra: Any) -> Any:
-        """Return the user, or None. The password alone is enough for accounts without a second factor; others bring a
-        code (`otp`) or the answer of a passkey (`passkey`) too: CodeNeeded when all is right but for that."""
+        """Return the user, or None. The password alone is enough for accounts without a second factor; others also need
+        a code (`otp`) or the response of a passkey (`passkey`): CodeNeeded when only that is missing or wrong."""
         otp, passkey, proof = (extra.pop(name, "") for name in ("otp", "passkey", "proof"))
         user: Any = _proven_user(username, proof) if proof else super().authenticate(request, username, password)
         if user is None or not has_second_factor(user):
@@ -74,7 +74,7 @@ class UserBackend(ModelBackend):
             return user
         if otp and code_take(user=user, code=otp, now=now):
             return user
-        # The form tells a wrong code from a wrong password; the guard counts both alike.
+        # The form distinguishes a wrong code from a wrong password; the rate limit counts both alike.
         request.wrong_code = CodeNeeded(user)
         return None
 
@@ -112,7 +112,7 @@ class SessionStore(DatabaseSessionStore):
         return UserSession
 
     def _validate_session_key(self, key: str | None) -> bool:
-        # Ours are letters and digits. PostgreSQL refuses to look for some of what a cookie can hold, such as NUL.
+        # Session keys are letters and digits. PostgreSQL refuses some characters that a cookie can hold, such as NUL.
         return bool(super()._validate_session_key(key) and key and key.isalnum())  # type: ignore[misc]
 
     def _get_session_from_db(self) -> UserSession | None:
@@ -124,11 +124,11 @@ class SessionStore(DatabaseSessionStore):
         return found[0]
 
     def decode(self, session_data: Any) -> dict[str, Any]:
-        """Return the session's values. That a signature is right is remembered: each request brings the same one."""
+        """Return the session's values. The check of a signature is cached: each request brings the same one."""
         secrets = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
         try:
             return deepcopy(_signed_values(session_data, self.key_salt, self.serializer, *secrets))
-        except Exception:  # whatever it is, an empty session comes of it
+        except Exception:  # invalid data gives an empty session
             return super().decode(session_data)
 
     def create_model_instance(self, data: dict[str, Any]) -> UserSession:
@@ -140,7 +140,7 @@ class SessionStore(DatabaseSessionStore):
 
 
 def signed_in_user(request: HttpRequest) -> AbstractBaseUser | AnonymousUser:
-    """Return the user of the request's session; anonymous when anything does not fit."""
+    """Return the user of the request's session; anonymous when any check fails."""
     session: Any = request.session
     user_id = session.get(SESSION_KEY)  # loads the row, and with it the user
     user: AbstractBaseUser | None = session.user
@@ -152,22 +152,22 @@ def signed_in_user(request: HttpRequest) -> AbstractBaseUser | AnonymousUser:
         session.flush()
         return AnonymousUser()
     if present != known:
-        # Made under a former SECRET_KEY: from now on under the present one, and under another name, as Django does it.
+        # Signed with a former SECRET_KEY: sign with the present one and change the session key, as Django does.
         session.cycle_key()
         session[HASH_SESSION_KEY] = present
     return user
 
 
 def remember_device(sender: Any, request: HttpRequest, user: Any, **_: Any) -> None:
-    """Write into a new session when and on what it began, for its owner to recognise it by."""
+    """Store the time and the device of the sign-in in a new session, so that its owner recognises it."""
     request.session["since"] = timezone.now().isoformat()
     request.session["device"] = describe_user_agent(request.META.get("HTTP_USER_AGENT", ""))
 
 
 class SignedInUserMiddleware(MiddlewareMixin):
-    """Put `request.user` there, read when first asked for."""
+    """Set `request.user`, which is loaded when first used."""
 
     def process_request(self, request: HttpRequest) -> None:
-        """Let the request know its user."""
+        """Set the request's user."""
         user: Any = SimpleLazyObject(lambda: signed_in_user(request))
         request.user = user

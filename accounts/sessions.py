@@ -1,4 +1,4 @@
-"""An account's own sessions: listing and ending them."""
+"""Lists and ends an account's own sessions and API tokens."""
 
 import hashlib
 from datetime import datetime
@@ -19,8 +19,8 @@ def _handle(session: UserSession) -> str:
 
 
 def sessions_of(user: User, *, here: str | None, now: datetime) -> list[dict[str, Any]]:
-    """Return the user's sessions that still open something, this one (`here`) first, then the newest; `handle` names
-    one without being the key that opens it."""
+    """Return the user's valid sessions, the present one (`here`) first, then the newest; `handle` identifies a session
+    without revealing its key."""
     found = []
     for row in UserSession.objects.filter(user=user, expire_date__gt=now).order_by("-expire_date"):
         data = {name: str(value) for name, value in row.get_decoded().items()}
@@ -35,7 +35,7 @@ def sessions_of(user: User, *, here: str | None, now: datetime) -> list[dict[str
 
 
 def session_end(*, user: User, handle: str, now: datetime) -> None:
-    """End one of the user's sessions; NotFound when it is over already."""
+    """End one of the user's sessions; NotFound when it is not valid."""
     found = next(
         (row for row in UserSession.objects.filter(user=user, expire_date__gt=now) if _handle(row) == handle), None
     )
@@ -50,12 +50,12 @@ def sessions_end_others(*, user: User, here: str | None) -> int:
 
 
 def tokens_of(user: User, *, now: datetime) -> list[ApiToken]:
-    """Return the user's tokens that still open something, newest first."""
+    """Return the user's valid tokens, newest first."""
     rows = ApiToken.objects.filter(user=user, expires_at__gt=now).order_by("-created_at", "-pk")
     return [row for row in rows if renewed_hash(user, row.auth_hash) is not None]
 
 
 def token_revoke(*, user: User, token_id: int) -> None:
-    """End one of the user's tokens; NotFound when it is over already."""
+    """End one of the user's tokens; NotFound when it is not valid."""
     if not ApiToken.objects.filter(user=user, pk=token_id).delete()[0]:
         raise NotFound(_("This token is over already."), "not_found")

@@ -1,4 +1,4 @@
-"""Sweeps of accounts."""
+"""Periodic jobs (sweeps) of accounts: deleting expired sessions, tokens and records of sign-ins."""
 
 from django.utils import timezone
 

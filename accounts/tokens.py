@@ -1,4 +1,4 @@
-"""Authentication of API calls: the session of the page, or a token."""
+"""API tokens, and the authentication of API calls by the session of the page or by a token."""
 
 import hashlib
 import secrets
@@ -27,7 +27,7 @@ def _digest(token: str) -> str:
 
 
 def issue_token(user: User, *, now: datetime) -> str:
-    """Make a token for `user`, valid for 90 days or until the password changes; it is shown once, kept as a hash."""
+    """Issue a token for `user`, valid for 90 days or until the password changes; only its hash is stored."""
     token = secrets.token_urlsafe(32)
     ApiToken.objects.create(
         user=user,
@@ -39,8 +39,8 @@ def issue_token(user: User, *, now: datetime) -> str:
     return token
 
 
-def revoke_token(token_id: int) -> None:
-    """End the token with this number, whether or not it is over already; other tokens of the account go on."""
+def end_token(token_id: int) -> None:
+    """End the token with this number, whether or not it has expired; other tokens of the account stay valid."""
     ApiToken.objects.filter(pk=token_id).delete()
 
 
@@ -69,15 +69,15 @@ _CSRF_CHECK = authentication.CSRFCheck(_unused_view)
 
 
 class SessionAuthentication(authentication.SessionAuthentication):
-    """The signed-in session, CSRF checked; a stranger gets 401, so that a page can offer to sign in again."""
+    """Authentication by session, with CSRF check; without a session the answer is 401: pages offer to sign in."""
 
     def enforce_csrf(self, request: Request) -> None:
-        """As the framework does, with one check for all requests; the site's middleware has read the cookie."""
+        """Check CSRF as the framework does, with one check object for all requests; middleware has read the cookie."""
         if reason := _CSRF_CHECK.process_view(request, _unused_view, (), {}):
             raise exceptions.PermissionDenied(f"CSRF Failed: {reason}")
 
     def authenticate_header(self, request: Request) -> str:
-        """Make the answer to strangers 401, not 403."""
+        """Return a scheme, which makes the answer to unauthenticated calls 401 instead of 403."""
         return "Session"
 
 
@@ -100,7 +100,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
 
 
 class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the schema names the session."""
+    """OpenAPI description of the authentication by session."""
 
     target_class = "accounts.tokens.SessionAuthentication"
     name = "session"
@@ -111,7 +111,7 @@ class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the schema names the token."""
+    """OpenAPI description of the authentication by token."""
 
     target_class = "accounts.tokens.TokenAuthentication"
     match_subclasses = True

@@ -1,4 +1,4 @@
-"""The page of one's own account: profile, language, time zone, sessions, address, deletion."""
+"""Views of a user's own account page: profile, language, time zone, sessions, address, deletion."""
 
 from typing import Any
 
@@ -28,13 +28,13 @@ _YEAR_SECONDS = 365 * 24 * 3600
 
 
 def _tasker(user: Any) -> Any:
-    """Return what labeling keeps of this account, None for who does not label."""
+    """Return the account's row in labeling's table of taskers, None for an account that does not label."""
     return getattr(user, "tasker", None)
 
 
 @page(signed_in)
 def account(request: HttpRequest, user: User) -> HttpResponse:
-    """Show the account as it stands."""
+    """Show the account page."""
     return _account_page(request, user, AccountSettingsForm(tasker=_tasker(user), language=get_language() or ""))
 
 
@@ -68,7 +68,7 @@ def account_settings(request: HttpRequest, user: User) -> HttpResponse:
 
 @page(methods="POST", cache=None)
 def language(request: HttpRequest) -> HttpResponse:
-    """Remember the language in the browser; a tasker's with their account too."""
+    """Store the language in a cookie, and for a tasker in the account too."""
     chosen = text(request, "language")
     if chosen not in dict(settings.LANGUAGES):
         raise InvalidInput(_("Choose one of the languages."), "invalid", field="language")
@@ -80,7 +80,7 @@ def language(request: HttpRequest) -> HttpResponse:
 
 
 def _with_language(response: HttpResponse, chosen: str) -> HttpResponse:
-    """Keep the language in a cookie, for the pages before signing in."""
+    """Set the language cookie, which the pages before signing in use."""
     if chosen:
         response.set_cookie(
             settings.LANGUAGE_COOKIE_NAME,
@@ -114,7 +114,7 @@ def revoke_token(request: HttpRequest, user: User) -> HttpResponse:
 
 @page(signed_in, "GET POST")
 def email(request: HttpRequest, user: User) -> HttpResponse:
-    """Ask for a new address and write to it; nothing changes before its link was opened."""
+    """Send a confirmation link to a new address; the account's address changes when the link is confirmed."""
     if request.method == "POST" and not may_send_letter(request, text(request, "email")):
         return HttpResponse(status=429)
     form = EmailForm.of(request, request=request, user=user)
@@ -129,7 +129,7 @@ def email(request: HttpRequest, user: User) -> HttpResponse:
 
 @page(signed_in, "GET POST")
 def email_confirm(request: HttpRequest, user: User, token: str) -> HttpResponse:
-    """Take the new address. A button, because mail programs open links by themselves."""
+    """Confirm the new address. This takes a click on a button, because mail programs open links by themselves."""
     try:
         address = asked_address(user, token).email
         if request.method == "POST":
@@ -144,7 +144,7 @@ def email_confirm(request: HttpRequest, user: User, token: str) -> HttpResponse:
 
 @page(signed_in, "GET POST")
 def delete(request: HttpRequest, user: User) -> HttpResponse:
-    """Show what goes and what stays, and delete once the password and the ID are typed."""
+    """Show what a deletion removes and keeps, and delete the account once the password and the ID are typed."""
     tasker = _tasker(user)
     confirmation = tasker.public_id if tasker else user.get_username()
     form = DeleteForm.of(request, request=request, user=user, confirmation=confirmation)

@@ -23,23 +23,23 @@ class AppForm(ConfirmedForm):
     field_order = ["signed", "code"]
 
     def save(self, *, now: datetime) -> list[str]:
-        """Take codes of the app from now on; return the recovery codes."""
+        """Turn the authenticator app on; return the recovery codes."""
         self.check_password()
         data = self.cleaned_data
         return second_factor.second_factor_turn_on(user=self.user, signed=data["signed"], code=data["code"], now=now)
 
 
 class AppRemovalForm(ConfirmedForm):
-    """That no codes of the app are taken any more."""
+    """Removal of the authenticator app."""
 
     def save(self, *, now: datetime) -> bool:
-        """Forget the app; return whether a factor is left."""
+        """Remove the app; return whether another second factor is left."""
         self.check_password()
         return second_factor.authenticator_app_remove(user=self.user)
 
 
 class RenewalForm(ConfirmedForm):
-    """That the recovery codes are replaced; `newest` are those the page was made for."""
+    """Replacement of the recovery codes; `newest` is the edition of the codes that the page displayed."""
 
     newest = RowNumberField()
 
@@ -50,19 +50,19 @@ class RenewalForm(ConfirmedForm):
 
 
 class PasskeyForm(ConfirmedForm):
-    """What a new passkey is called."""
+    """The name of a new passkey."""
 
     name = TextField(_("Name of the passkey"), most=passkeys.MOST_NAME, required=False)
     field_order = ["name"]
 
     def save(self, *, now: datetime) -> dict[str, Any]:
-        """Return what the browser needs to make it."""
+        """Return the options with which the browser creates the passkey."""
         self.check_password()
         return passkeys.registration_begin(self.request, self.user, now=now)
 
 
 class NewPasskeyForm(Form):
-    """What the browser made, after the password was given in this session."""
+    """The passkey that the browser created, after the password was given in this session."""
 
     name = forms.CharField(required=False, widget=forms.HiddenInput)
     credential = forms.CharField(required=False, max_length=passkeys.MOST_CHARACTERS, widget=forms.HiddenInput)
@@ -72,17 +72,17 @@ class NewPasskeyForm(Form):
         self.request, self.user = request, user
 
     def save(self, *, now: datetime) -> list[str]:
-        """Keep the passkey; return the recovery codes."""
+        """Store the passkey; return the recovery codes."""
         data = self.cleaned_data
         return passkeys.passkey_add(self.request, self.user, name=data["name"], credential=data["credential"], now=now)
 
 
 class PasskeyRemovalForm(ConfirmedForm):
-    """Which passkey goes."""
+    """Removal of a passkey."""
 
     passkey = RowNumberField()
 
     def save(self, *, now: datetime) -> bool:
-        """Forget it; return whether a factor is left."""
+        """Remove the passkey; return whether another second factor is left."""
         self.check_password()
         return passkeys.passkey_remove(user=self.user, passkey_id=self.cleaned_data["passkey"])

@@ -1,4 +1,4 @@
-"""The page of the second factor."""
+"""View of the page on which a user manages the second factor: authenticator app, passkeys, recovery codes."""
 
 from collections.abc import Callable
 from functools import partial
@@ -84,7 +84,7 @@ def _passkey_page(request: HttpRequest, user: User, options: dict[str, Any]) -> 
     return render(request, "accounts/passkey.html", {"options": options, "name": text(request, "name")})
 
 
-# What follows when a form was taken; the last argument is what its service returned.
+# The responses to a valid form; the last argument is what its service returned.
 _ANSWERS: dict[str, Callable[[HttpRequest, User, Any], HttpResponse]] = {
     "turn_on": partial(_added, letter="second_factor_on", words=_("The authenticator app is set up.")),
     "turn_off": partial(_after_removal, letter="app_removed", words=_("The authenticator app is removed.")),

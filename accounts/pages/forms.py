@@ -29,7 +29,7 @@ _NO_ROLE, _NO_LANGUAGE = "Choose tasker, organizer or review board.", "Choose a 
 
 
 class PasswordField(forms.CharField):
-    """A password as it was typed; it is never shown again."""
+    """A password as typed, never displayed again."""
 
     def __init__(self, label: Any, autocomplete: str = "current-password") -> None:
         attributes = {"autocomplete": autocomplete, "autocapitalize": "none", "spellcheck": "false", "required": True}
@@ -46,7 +46,7 @@ def email_field(label: Any, autocomplete: str = "email") -> TextField:
 
 
 class ConfirmedForm(Form):
-    """A form of a signed-in person that takes their password again; a wrong one counts as at sign-in."""
+    """A form on which a signed-in user repeats the password; a wrong one counts towards the lockout, as at sign-in."""
 
     wrong_password: ClassVar[Any] = _("This is not your password.")
     password = PasswordField(_("Your password"))
@@ -62,13 +62,13 @@ class ConfirmedForm(Form):
 
 
 class NewPassword(forms.Form):
-    """A new password, typed twice alike."""
+    """A new password, typed twice."""
 
     new_password = PasswordField(_("New password"), "new-password")
     new_password_again = PasswordField(_("New password again"), "new-password")
 
     def clean_new_password_again(self) -> str:
-        """Compare the two."""
+        """Check that both are equal."""
         again: str = self.cleaned_data["new_password_again"]
         if self.cleaned_data.get("new_password") != again:
             raise forms.ValidationError(gettext("The two are not the same: type both again."), "not_alike")
@@ -76,12 +76,12 @@ class NewPassword(forms.Form):
 
     @cached_property
     def requirements(self) -> list[str]:
-        """Return what a password has to be like."""
+        """Return the requirements for a password, as text."""
         return password_validators_help_texts()
 
 
 class PasswordForm(NewPassword, ConfirmedForm):
-    """Another password for who knows the present one."""
+    """Change of the password by a user who knows the present one."""
 
     wrong_password = _("This is not your present password.")
     password = PasswordField(_("Present password"))
@@ -96,7 +96,7 @@ class PasswordForm(NewPassword, ConfirmedForm):
 
 
 class ResetForm(NewPassword, Form):
-    """Another password for who has the link to it."""
+    """Reset of the password by a user who has the link from a letter."""
 
     def save(self, *, user: User) -> User:
         """Change the password; every session and every token ends."""
@@ -105,7 +105,7 @@ class ResetForm(NewPassword, Form):
 
 
 class ResetRequestForm(Form):
-    """Whose password is forgotten."""
+    """Request for a link to reset a forgotten password."""
 
     email = email_field(_("E-mail address"))
 
@@ -118,15 +118,15 @@ class ResetRequestForm(Form):
 
 
 class EmailForm(ConfirmedForm):
-    """Another address for letters about the account."""
+    """Change of the account's e-mail address."""
 
     email = email_field(_("New e-mail address"))
     field_order = ["email"]
 
     def save(self) -> EmailMessage:
-        """Return the letter to the address."""
+        """Return the letter to the new address."""
         self.check_password()
-        # Counted before it is looked at: nobody is found out by asking on and on.
+        # Counted before the address is checked, so that nobody finds out by trial which addresses have an account.
         count_letter(self.request, self.cleaned_data["email"])
         return addresses.address_ask(user=self.user, email=self.cleaned_data["email"])
 
@@ -150,21 +150,21 @@ class AccountSettingsForm(Form):
             del self.fields["time_zone"]
 
     def clean_time_zone(self) -> str:
-        """Take a zone that is known, or none."""
+        """Check that the time zone is known; it may be empty."""
         zone: str = self.cleaned_data["time_zone"]
         if zone and zone not in zone_names():
             raise forms.ValidationError(gettext("Choose a time zone of the list, for example Europe/Berlin."))
         return zone
 
     def save(self, *, tasker: Any) -> Any:
-        """Keep both."""
+        """Store language and time zone."""
         tasker.language, tasker.time_zone = self.cleaned_data["language"], self.cleaned_data["time_zone"]
         tasker.save(update_fields=["language", "time_zone"])
         return tasker
 
 
 class DeleteForm(ConfirmedForm):
-    """That an account goes; `confirmation` is its public ID, or the user name where it has none."""
+    """Deletion of an account; `confirmation` is its public ID, or the user name where it has none."""
 
     confirmation = TextField("", most=254, autocapitalize="none", spellcheck="false")
     field_order = ["confirmation"]
@@ -200,7 +200,7 @@ class JoinForm(NewPassword, Form):
     field_order = ["username"]
 
     def save(self, *, secret: str, rng: Random) -> User:
-        """Make the account that the link invites to."""
+        """Create the account for the invitation of the link."""
         return invitations.invitation_accept(
             secret=secret,
             username=self.cleaned_data["username"],
@@ -212,7 +212,7 @@ class JoinForm(NewPassword, Form):
 
 
 class InvitePersonForm(Form):
-    """Who is invited, to what, and in which language."""
+    """An invitation: the address, the role, and the language of the letter."""
 
     email = email_field("E-mail address", "off")
     role = forms.ChoiceField(
@@ -235,7 +235,7 @@ class InvitePersonForm(Form):
 
 
 class RenewForm(Form):
-    """That an invitation is sent again."""
+    """Renewal of an invitation."""
 
     invitation = RowNumberField()
 
@@ -245,8 +245,8 @@ class RenewForm(Form):
 
 
 class RevokeForm(RenewForm):
-    """That an invitation is taken back."""
+    """Revocation of an invitation."""
 
     def save(self, *, by: User) -> Invitation:  # type: ignore[override]
-        """End its link."""
+        """Revoke the invitation."""
         return invitations.invitation_revoke(invitation_id=self.cleaned_data["invitation"], by=by, now=timezone.now())

@@ -1,4 +1,4 @@
-"""Changing a password, and resetting a forgotten one."""
+"""Views for changing a password and for resetting a forgotten one."""
 
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.models import User
@@ -29,7 +29,7 @@ def password(request: HttpRequest, user: User) -> HttpResponse:
 
 @page(methods="GET POST")
 def reset(request: HttpRequest) -> HttpResponse:
-    """Ask for a link to a new password. The answer is the same whether there is such an account or not."""
+    """Request a link to reset the password. The page is the same whether or not the account exists."""
     if request.method == "POST" and not may_send_letter(request, text(request, "email")):
         return HttpResponse(status=429)
     form = ResetRequestForm.of(request)

@@ -1,4 +1,4 @@
-"""Joining by an invitation, and the organizers' list of invitations and accounts."""
+"""Views: joining by an invitation, and the organizers' list of invitations and accounts."""
 
 from random import SystemRandom
 from typing import Any
@@ -70,7 +70,7 @@ class AccountFilter(ListFilter):
 
 @page(organizer_of, "GET POST")
 def people(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Show who was invited and who has an account; invite, send again, revoke."""
+    """Show invitations and accounts; a POST invites, sends an invitation again, or revokes one."""
     form, renewal, end = (kind.of(request, action=name) for name, kind in _FORMS.items())
     if invited := form.submit(by=organizer) or renewal.submit(by=organizer):
         _deliver(request, invited)
@@ -85,7 +85,7 @@ _FORMS: dict[str, type[Form]] = {"invite": InvitePersonForm, "renew": RenewForm,
 
 
 def _deliver(request: HttpRequest, invited: NewInvitation) -> None:
-    """Send the link. When the mail server refuses, the invitation stays and can be sent again."""
+    """Send the invitation letter. If the mail server refuses it, the invitation stays and can be sent again."""
     address = invited.invitation.email
     try:
         mail.send_letter(invitation_letter(invited.invitation, invited.secret))

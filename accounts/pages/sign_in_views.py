@@ -1,4 +1,4 @@
-"""Signing in, and the page of a lockout."""
+"""Sign-in form and view, and the response to a lockout after too many wrong tries (HTTP 429)."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ from accounts.passkeys import MOST_CHARACTERS, sign_in_begin
 from accounts.rate_limits import LINKS, MOST_NAMES_A_MINUTE, is_of_letters, most_tries, too_many_names
 from accounts.session_store import CodeNeeded
 
-# What the sign-in form's fields are called, so that other pages can keep theirs apart.
+# The names of the sign-in form's fields, so that other pages can separate them from their own fields.
 SIGN_IN_FIELDS = frozenset({"csrfmiddlewaretoken", "username", "password", "otp", "passkey", "proof"})
 
 
@@ -29,8 +29,8 @@ _WRONG_TOGETHER: dict[str | None, tuple[str, ...]] = {"code_needed": (), "wrong_
 class SignInForm(AuthenticationForm):
     """User name and password; then, where the account has a second factor, its code or the answer of a passkey.
 
-    `proof` stands for the right password while the code is asked for, so that no page carries the password itself.
-    A program may send all at once, and needs no proof.
+    `proof` replaces the right password on the page that requests the code, so that no page holds the password.
+    A program may send password and code together, and needs no proof.
     """
 
     otp = forms.CharField(
@@ -66,7 +66,7 @@ class SignInForm(AuthenticationForm):
         password.widget.attrs["autofocus"] = bool(self.data.get("username"))
 
     def add_error(self, field: str | None, error: Any) -> None:
-        """Mark the fields that are wrong together as described by the notice above them."""
+        """Add an error; fields that are wrong as a group refer to the notice above them (`aria-describedby`)."""
         super().add_error(field, error)
         names = _WRONG_TOGETHER.get(getattr(error, "code", None), ("username", "password")) if field is None else ()
         for name in names:
@@ -107,7 +107,7 @@ class SignInForm(AuthenticationForm):
 
     @property
     def refused_because(self) -> str:
-        """Return the code of what is wrong with the whole, empty when nothing is."""
+        """Return the error code of the form as a whole, empty without an error."""
         errors = self.non_field_errors().as_data() if self.is_bound else []
         return str(errors[0].code) if errors else ""
 
@@ -133,7 +133,7 @@ class SignIn(LoginView):
 
 
 def locked_out(request: HttpRequest, response: HttpResponse, credentials: dict[str, Any]) -> HttpResponse:
-    """Answer 429 after too much guessing: a page for people, `{"code", "detail"}` for programs."""
+    """Answer 429 after too many wrong tries: a page for people, `{"code", "detail"}` for programs."""
     names = too_many_names(request, credentials)
     minute = names == MOST_NAMES_A_MINUTE
     if request.path.startswith("/api/v1/"):
