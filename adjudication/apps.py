@@ -1,4 +1,4 @@
-"""The Django app; connects the hint that a panel is full."""
+"""Django app configuration of adjudication: connects labeling's signal that a panel is full."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ class AdjudicationConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Rule at once when a panel is full; if the hint is lost, the next sweep does it."""
+        """Rule at once when a panel is full; if the signal or its job is lost, the next sweep does it."""
         from labeling.signals import panel_full
 
         panel_full.connect(_rule_soon, dispatch_uid="adjudication.rule_soon")

@@ -13,8 +13,8 @@ from adjudication.rules import REASONS
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """What a vote is for. All that reject a picture are for the same, whatever for: its reasons are put together, as
-    those of taskers are (R15)."""
+    """What a vote is for. All votes to reject a picture count together, whatever their reasons: reasons are combined,
+    as those of taskers are (R15)."""
 
     choice: VoteChoice
     label: str = ""
@@ -37,7 +37,7 @@ OUTCOMES = {
 
 
 def decided_by(ballots: Sequence[Ballot], kind: CaseKind) -> Ballot:
-    """Return what the votes decide: what has more votes than everything else, and `ON_A_TIE` where nothing has.
+    """Return what the votes decide: the option with more votes than every other option, `ON_A_TIE` without one.
 
     A rejection has every reason that a vote for it names, in the order of R15.
     """
@@ -50,13 +50,13 @@ def decided_by(ballots: Sequence[Ballot], kind: CaseKind) -> Ballot:
 
 
 def is_tie(ballots: Sequence[Ballot]) -> bool:
-    """Say whether two things have the most votes: then what is on record stays (R19)."""
+    """Say whether two options have the most votes: then the ruling on record stays (R19)."""
     counted = Counter(map(_counted_as, ballots)).most_common(2)
     return len(counted) == 2 and counted[0][1] == counted[1][1]
 
 
 def agrees(ballot: Ballot, decided: Ballot) -> bool:
-    """Say whether a vote was for what is decided, maybe for other reasons; else it dissents."""
+    """Say whether a vote was for the decision, even for other reasons; otherwise it dissents."""
     return _counted_as(ballot) == _counted_as(decided)
 
 

@@ -1,4 +1,4 @@
-"""Stored choices of adjudication."""
+"""Enumerations stored in the database by adjudication: verdicts, reasons, votes, kinds and outcomes of cases."""
 
 from enum import StrEnum
 
@@ -49,7 +49,7 @@ class AppealSide(StrEnum):
 
 
 class VoteChoice(StrEnum):
-    """What a member votes for: the first three about a picture (R19), the others about a motion."""
+    """A member's vote: the first three choices are about a picture (R19), the others about a motion."""
 
     UPHOLD = "uphold"
     MORE_TASKERS = "more_taskers"
@@ -59,7 +59,7 @@ class VoteChoice(StrEnum):
 
 
 class CaseOutcome(StrEnum):
-    """What the board decided. A motion is `carried`, `lost`, or `dropped` by who moved it."""
+    """The outcome of a case. A motion is `carried`, `lost`, or `dropped` by the member who moved it."""
 
     UPHOLD = "uphold"
     MORE_TASKERS = "more_taskers"
@@ -70,7 +70,7 @@ class CaseOutcome(StrEnum):
 
 
 class DecisionKind(StrEnum):
-    """What the board decides about beside pictures."""
+    """The kinds of board decisions that are not about a picture."""
 
     STAKE = "stake"
     GRANT = "grant"

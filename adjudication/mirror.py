@@ -1,8 +1,8 @@
-"""`python -m adjudication.mirror URL DIR`: keep a whole copy of what the contest published, and check it (R39).
+"""`python -m adjudication.mirror URL DIR`: download all published releases and check them (R39).
 
-Fetches the list of releases and every release in it, going on where an interrupted run stopped, and compares hashes,
-chain and every derived row. Needs nothing but Python. Exit status: 0 all of it is here and nothing differs, 1 something
-does, 2 the contest could not be asked. Running it again fetches what is new and checks everything anew.
+Fetches the list of releases and every release in it, resuming where an interrupted run stopped, and compares hashes,
+chain and every derived row. Needs nothing but Python. Exit status: 0 every release is here and nothing differs, 1 a
+difference was found, 2 the contest did not answer. Another run fetches new releases and checks all of them again.
 """
 
 import os
@@ -46,10 +46,10 @@ _ADDRESS = "api/v1/releases/"
 SECONDS = 60
 _TRIES = 5
 _PIECE = 1 << 20
-# An ETag that a later request can be sent with as it is.
+# A strong ETag, which a later request can repeat in `If-Range`.
 _TAG = re.compile(r'"[!#-~]{1,200}"')
-# What an answer can be wrong with: the wire, the protocol, and values that nobody can read.
-_FETCH_ERRORS = (OSError, HTTPException, ValueError)
+# Errors of a response: of the network, the protocol, and unreadable values.
+_WRONG_ANSWER = (OSError, HTTPException, ValueError)
 
 
 class ContestUnreachable(Exception):
@@ -57,14 +57,14 @@ class ContestUnreachable(Exception):
 
 
 class _TooMuch(Exception):
-    """More arrives than was listed."""
+    """The server sends more bytes than the list of releases says."""
 
 
 def mirror(url: str, folder: Path, progress: Progress, keys: TrustedKeys | None = None) -> list[str]:
-    """Bring `folder` up to date with the contest at `url`; returns what differs, in words. With `keys` the signatures
+    """Bring `folder` up to date with the contest at `url`; returns the differences, in words. With `keys` signatures
     are checked as well.
 
-    Raises ContestUnreachable. What lies in `folder` already is checked and never written over.
+    Raises ContestUnreachable. Releases that are in `folder` are checked and never overwritten.
     """
     folder.mkdir(parents=True, exist_ok=True)
     data = _list_at(urljoin(url.rstrip("/") + "/", _ADDRESS))
@@ -105,7 +105,7 @@ def _listed(data: bytes, url: str) -> list[ListedRelease]:
 
 
 def _missing_or_changed(known: Path, releases: Sequence[ListedRelease]) -> Iterator[str]:
-    """What an earlier run found published is published still, with the same manifest."""
+    """Yield the releases of an earlier run that are missing from the list or have another manifest now."""
     now = {release.name: release.manifest_sha256 for release in releases}
     for release in _releases_of_last_run(known):
         if now.get(release.name) != release.manifest_sha256:
@@ -115,7 +115,7 @@ def _missing_or_changed(known: Path, releases: Sequence[ListedRelease]) -> Itera
 
 
 def _releases_of_last_run(known: Path) -> list[ListedRelease]:
-    """Return what an earlier run found listed; raises ContestUnreachable where its list is damaged."""
+    """Return the releases listed in an earlier run; raises ContestUnreachable where its list is damaged."""
     try:
         return [parse_listed_release(row) for row in read_json(read_bytes(known.parent, known.name))["releases"]]
     except NotThere:
@@ -129,7 +129,7 @@ def _releases_of_last_run(known: Path) -> list[ListedRelease]:
 
 
 def _bring(release: ListedRelease, url: str, folder: Path, progress: Progress) -> Iterator[str]:
-    """Fetch and unpack a release that is not here."""
+    """Fetch and unpack a release that is not in the mirror; yields what goes wrong."""
     archive = folder / f"{release.name}.zip"
     if not archive.exists():
         try:
@@ -142,7 +142,7 @@ def _bring(release: ListedRelease, url: str, folder: Path, progress: Progress) -
 
 
 def _unpacked(release: ListedRelease, archive: Path, folder: Path, progress: Progress) -> Iterator[str]:
-    """Unpack a zip. One that is not the release listed makes room for another, and stays to be looked at."""
+    """Unpack a zip. One that is not the listed release is moved aside and kept for inspection."""
     try:
         unpack_release(archive, release, folder, progress)
     except DamagedZip as error:
@@ -154,11 +154,11 @@ def _unpacked(release: ListedRelease, archive: Path, folder: Path, progress: Pro
 
 
 def _fetch(release: ListedRelease, url: str, archive: Path, progress: Progress) -> None:
-    """Fetch the zip, from where an earlier attempt stopped, and again where the wire is cut."""
+    """Fetch the zip, resuming where an earlier attempt stopped, and retry when the connection breaks."""
     if release.size > MOST_BYTES:
         raise _TooMuch(f"{release.size:,} bytes are listed, and {MOST_BYTES:,} are the most that is taken")
     part = archive.with_suffix(".zip.part")
-    # Asked where the list came from: the address in it may be another one, behind a proxy.
+    # Fetched from the host of the list: behind a proxy the address in the list may name another host.
     address = urljoin(url.rstrip("/") + "/", f"releases/{archive.name}")
     for left in reversed(range(_TRIES)):
         try:
@@ -177,17 +177,17 @@ def _fetch(release: ListedRelease, url: str, archive: Path, progress: Progress) 
 
 
 def _is_refused(error: Exception) -> bool:
-    """Say whether asking again would be answered alike."""
-    return isinstance(error, HTTPError) and error.code < 500 and not _is_past_the_end(error)
+    """Say whether the server refuses the request, so that a retry is useless."""
+    return isinstance(error, HTTPError) and error.code < 500 and not _is_no_beginning(error)
 
 
-def _is_past_the_end(error: Exception) -> bool:
-    """Say whether what is here is longer than what is there (416)."""
+def _is_no_beginning(error: Exception) -> bool:
+    """Say whether the partial file is longer than the file on the server (HTTP 416)."""
     return isinstance(error, HTTPError) and error.code == 416
 
 
 def _fetch_rest(release: ListedRelease, address: str, part: Path, progress: Progress) -> None:
-    """Ask for the bytes that are missing. A file that changed meanwhile comes from its beginning."""
+    """Request the missing bytes. A file that changed meanwhile is sent from its beginning."""
     known = _known_tag(part)
     have = part.stat().st_size if known and part.is_file() else 0
     if have == release.size:
@@ -204,7 +204,7 @@ def _tag_beside(part: Path) -> Path:
 
 
 def _known_tag(part: Path) -> str:
-    """Return what names the bytes of which `part` is the beginning; nothing where that is not known."""
+    """Return the ETag of the file of which `part` is the beginning; empty where it is not known."""
     tag = _tag_beside(part)
     return _tag_in(tag.read_text("ascii", "replace")) if tag.is_file() else ""
 
@@ -214,7 +214,7 @@ def _tag_in(text: str) -> str:
 
 
 def _copy(source: HTTPResponse, file: IO[bytes], release: ListedRelease, progress: Progress) -> None:
-    """Write what comes, as many bytes as are listed and not one more."""
+    """Copy the response to a file, at most as many bytes as the list says."""
     while piece := source.read(_PIECE):
         if file.tell() + len(piece) > release.size:
             raise _TooMuch(f"more came than the {release.size:,} bytes that are listed")
@@ -228,7 +228,7 @@ def _copy(source: HTTPResponse, file: IO[bytes], release: ListedRelease, progres
 
 
 def _bring_signatures(releases: Sequence[ListedRelease], url: str, folder: Path) -> Iterator[str]:
-    """Fetch keys and signatures again: witnesses add lines to them. What is not listed with one is unsigned."""
+    """Fetch keys and signatures again: witnesses add lines to them. Releases listed without one are unsigned."""
     base = urljoin(url.rstrip("/") + "/", "releases/")
     signed = [release.name for release in releases if release.signed and (folder / release.name).is_dir()]
     try:
@@ -242,7 +242,7 @@ def _bring_signatures(releases: Sequence[ListedRelease], url: str, folder: Path)
 
 
 def _small_file(address: str, most: int) -> bytes | None:
-    """Return a file of the contest, one byte more than `most` at most; None where it has none of this name."""
+    """Return a file of the contest, at most `most` + 1 bytes of it; None where it does not exist."""
     try:
         with _open_url(address) as answer:
             return answer.read(most + 1)
@@ -255,10 +255,10 @@ def _small_file(address: str, most: int) -> bytes | None:
 def _checked(
     release: ListedRelease, before: ListedRelease | None, folder: Path, keys: TrustedKeys | None
 ) -> Iterator[str]:
-    """Check what lies here: that it is what was listed, and everything that follows from the files."""
+    """Check a release in the mirror: that it is the listed one, and everything that is derived from its files."""
     place, findings = folder / release.name, Findings()
     if not place.is_dir():
-        return  # said already
+        return  # reported before
     try:
         manifest = read_manifest(place)
         check_listed_release(release, before, manifest, findings)
@@ -299,7 +299,7 @@ def mirror_and_report(url: str, folder: Path, *, key: Path | None = None, quiet:
 
 
 def _show_progress(what: str, done: int, total: int) -> None:
-    """Say how far it is: on a terminal with every piece, elsewhere one line for each thing that is done."""
+    """Print the progress: on a terminal after every piece, elsewhere one line for each finished step."""
     finished = done >= total
     if sys.stderr.isatty():
         show(f"{what}: {done:,} of {total:,}", stream=sys.stderr, end="\n" if finished else "", over=True)

@@ -1,4 +1,4 @@
-"""Rulings: appended, never changed (R16)."""
+"""The model of rulings, the verdicts on pictures: rows are appended, never changed (R16)."""
 
 from fractions import Fraction
 
@@ -14,9 +14,10 @@ from policy.models import PolicyVersion
 
 
 class Ruling(models.Model):
-    """One decision on one image; the highest number holds.
+    """One ruling on one image; the one with the highest number is in force.
 
-    `smallest_box_numerator/denominator` is the exact share of the image; both empty when nobody outlined anything.
+    `smallest_box_numerator/denominator` is the exact share of the image that the smallest box covers; both empty when
+    nobody outlined anything.
     `response_ids` are the counted responses, in the order of their places.
     """
 

@@ -1,4 +1,4 @@
-"""What the verifier found, as a person reads it and as JSON (R39).
+"""Formats the release verifier's findings, as text and as JSON (R39).
 
 Pure: standard library only.
 """
@@ -23,7 +23,7 @@ _HOW_TO_READ = (
 
 
 def report(manifest: Manifest, findings: Findings) -> Iterator[str]:
-    """Yield what was checked, what nobody can know, notes, and how to read the differences, line by line."""
+    """Yield the report's lines: what was checked, what cannot be verified, notes, and how to read the differences."""
     yield from findings.figures
     yield ""
     yield "Checked: columns that were derived again (D), are bound by others (B), or free (F)"
@@ -48,7 +48,7 @@ def report(manifest: Manifest, findings: Findings) -> Iterator[str]:
 
 
 def _by_reason(revision: int) -> dict[tuple[str, str], list[str]]:
-    """Return table and reason -> the free columns of a revision that nobody can check for that reason."""
+    """Return table and reason -> the columns of a revision that cannot be verified for that reason."""
     found: dict[tuple[str, str], list[str]] = {}
     for file, name, column in _free(revision):
         found.setdefault((file, column.reason), []).append(name)
@@ -68,7 +68,7 @@ def verdict(number: int) -> str:
 
 
 def report_json(manifest: Manifest, findings: Findings, signatures: SignatureReport) -> dict[str, Any]:
-    """Return what was found as JSON values: rows and columns by table, differences, and what nobody can know."""
+    """Return the findings as JSON values: rows and columns by table, differences, and what cannot be verified."""
     tables = release_tables.tables_of(manifest.revision)
     checked = {
         file: {

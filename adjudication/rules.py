@@ -1,8 +1,7 @@
-"""The verdict on a picture (R13-R15, R17) with every reason, and whether a defense's answer is a confident mistake
-(R29). Pure.
+"""Rules: the verdict on a picture with its reasons (R13-R15, R17); whether a prediction is a confident mistake (R29).
 
-Pure: standard library only, integers only, the policy as an argument. The same opinions and policy give the same
-verdict for ever; the verifier that anybody can run calls this very module.
+Pure: standard library only, integers only, the policy as an argument. The same responses and policy always give the
+same verdict; the public release verifier calls this same module.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +27,7 @@ _DECIDED: dict[str, Any] = {field.name: field.default for field in fields(Contes
 
 @dataclass(frozen=True, slots=True)
 class VerdictPolicy:
-    """The numbers of the policy that a verdict depends on. What was decided stands in policy.numbers alone."""
+    """The numbers of the policy that a verdict depends on. Their default values are in policy.numbers alone."""
 
     name: str = _DECIDED["name"]
     min_box_fraction: Fraction = _DECIDED["min_box_fraction"]
@@ -48,7 +47,7 @@ DATASET_MIN_BOX_FRACTION = Fraction(16, 100)
 
 @dataclass(frozen=True, slots=True)
 class CountedOpinion:
-    """One counted response, as the rules see it. `box` is in hundredths of a pixel; None where nothing was outlined."""
+    """One counted response as input of the rules. `box` is in hundredths of a pixel; None without an outline."""
 
     bird: Answer
     bicycle: Answer
@@ -74,8 +73,8 @@ class Decision:
 def adjudicate(opinions: Sequence[CountedOpinion], policy: VerdictPolicy, *, width: int, height: int) -> Decision:
     """Decide what a `width` x `height` pixel image shows, or why it is not unambiguous (R13-R15).
 
-    Questions 3 and 4 speak only for those they were asked of (R10): whoever was not asked has already made the image
-    fail on questions 1 and 2. An asked question left open counts as false (R12).
+    Questions 3 and 4 count only for taskers who had to answer them (R10): the answers of the others to questions 1
+    and 2 make the image fail by themselves. A required question without an answer counts as false (R12).
     """
     if not opinions:
         raise ValueError("a verdict needs at least one counted response")
@@ -98,12 +97,12 @@ def smallest_box_share(opinions: Sequence[CountedOpinion], *, width: int, height
 
 
 def is_confident_mistake(label: Label, answer: Label | None) -> bool:
-    """Say whether a defense named the other class than the ruling's; an abstention, None, never is (R29)."""
+    """Say whether a defense predicted the other class than the ruling's; an abstention, None, is no mistake (R29)."""
     return answer is not None and answer is not label
 
 
 def _class_of(opinion: CountedOpinion) -> Label | None:
-    """Return the one class the tasker is sure of while excluding the other."""
+    """Return the one class of which the tasker is sure while excluding the other; None without one."""
     if opinion.bird is Answer.DEFINITELY_YES and opinion.bicycle is Answer.DEFINITELY_NO:
         return Label.BIRD
     if opinion.bicycle is Answer.DEFINITELY_YES and opinion.bird is Answer.DEFINITELY_NO:
@@ -112,7 +111,7 @@ def _class_of(opinion: CountedOpinion) -> Label | None:
 
 
 class _Answers(NamedTuple):
-    """What a counted response says, but for where its box is."""
+    """The answers of a counted response without the position of its box."""
 
     bird: Answer
     bicycle: Answer
@@ -124,7 +123,7 @@ class _Answers(NamedTuple):
 
 @lru_cache(1 << 12)
 def _reasons(answers: "_AllAnswers", policy: VerdictPolicy, small: bool) -> tuple[Reason, ...]:
-    """Return each reason to reject; `small` says whether the smallest box is. Many pictures have the same answers."""
+    """Return each reason to reject; `small` says whether the smallest box is too small. Cached: answers repeat."""
     return tuple(reason for reason, applies in _OBJECTIONS if applies(answers, policy, small))
 
 
@@ -140,7 +139,7 @@ def _uncertain(answers: _AllAnswers) -> bool:
     return any(each.bird not in _SURE or each.bicycle not in _SURE for each in answers)
 
 
-# Each reason, and whether it applies to all answers together; `small` says whether the smallest box is. The order is
+# Reason -> whether it applies to all answers together; `small`: the smallest box is too small. The order is
 # part of the rule (R15). With no objection each of them names the same class, outlined, large enough, complete,
 # unoccluded and real, which is R13.
 _OBJECTIONS: tuple[tuple[Reason, Callable[[_AllAnswers, VerdictPolicy, bool], bool]], ...] = (
@@ -181,7 +180,7 @@ _OBJECTIONS: tuple[tuple[Reason, Callable[[_AllAnswers, VerdictPolicy, bool], bo
     ),
 )
 
-# What the rules, and the board (R20), reject a picture for, in the order of R15.
+# The reasons for which the rules, or the board (R20), reject a picture, in the order of R15.
 REASONS = tuple(reason for reason, _ in _OBJECTIONS)
 
 
@@ -191,7 +190,7 @@ def adjudicate_dataset(
     """Decide as the original dataset was made (R17, policy `bird-or-bicycle-0.0.4`): the first reason only.
 
     `folder` is the class of the folder the picture came from: a unanimous picture of the other class is dropped as
-    ambiguous, as there. A blank flag is a problem; a missing box has area 0; occlusion is allowed.
+    ambiguous, as in the original dataset. A blank flag is a problem; a missing box has area 0; occlusion is allowed.
     """
     if len(opinions) != 3:
         raise ValueError(f"{DATASET_POLICY_NAME} is defined for exactly three taskers, not {len(opinions)}")
@@ -217,7 +216,7 @@ def _first_dataset_objection(
 
 
 def passes_private_set(*, pictures: int, right: int, mistakes: int, percent: int, strict: bool) -> bool:
-    """Say whether the answers to the private set are enough (R31, 1); no pictures are never enough.
+    """Say whether a defense's predictions on the private set pass (R31, 1); an empty set never passes.
 
     `mistakes` are wrong answers and faults. In the strict reading there is none.
     """
@@ -225,7 +224,7 @@ def passes_private_set(*, pictures: int, right: int, mistakes: int, percent: int
 
 
 def equal_shares(cents: int, order: Sequence[_T]) -> dict[_T, int]:
-    """Share `cents` equally, the odd ones one each to the first in `order` (R35); nothing for nobody."""
+    """Share `cents` equally; the remaining cents go one each to the first in `order` (R35). Empty without anybody."""
     if not order:
         return {}
     share, odd = divmod(cents, len(order))

@@ -17,7 +17,7 @@ def panels_to_settle(most: int) -> list[int]:
 
 
 def newest_rulings(images: Iterable[int]) -> dict[int, Ruling]:
-    """Return image id -> the ruling that holds, for those that have one."""
+    """Return image id -> the ruling in force, for images that have one."""
     return {each.image_id: each for each in Ruling.objects.filter(image_id__in=list(images)).order_by("number")}
 
 
@@ -42,6 +42,6 @@ _rulings_with_panels = PreparedLookup(
 
 
 def rulings_in_force() -> QuerySet[Ruling]:
-    """Return the rulings that hold: no newer one is there for the same image (R16)."""
+    """Return the rulings in force: the newest one of each image (R16)."""
     newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
     return Ruling.objects.filter(~Exists(newer))

@@ -1,4 +1,4 @@
-"""Making rulings, from a full panel or from a decision of the board (R13-R16, R20)."""
+"""Services that make rulings, from the responses of a full panel or by a decision of the board (R13-R16, R20)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -21,11 +21,11 @@ from labeling.more_taskers import is_kept_out, newest_panel, newest_panel_locked
 from policy.selectors import PolicyInForce
 
 SETTLED_AT_ONCE = 500
-# What a public explanation has at least, so that it says something (R20), and at most.
+# The least and the most text of a public explanation (R20).
 MINIMUM_TEXT, MOST_CHARACTERS = MinimumText(characters=40, words=6), 4_000
 
 
-# Gives the policy that was in force at a moment.
+# A function that returns the policy in force at a moment.
 PolicyAt = Callable[[datetime], PolicyInForce]
 
 
@@ -38,10 +38,10 @@ def panels_settle(*, policy_at: PolicyAt, now: datetime) -> int:
 @retry_on_deadlock
 @transaction.atomic
 def panel_settle(*, panel_id: int, policy_at: PolicyAt, now: datetime) -> bool:
-    """Rule on one panel if it is full and nobody else is at it. The ruling and the panel's end commit together.
+    """Rule on one panel if it is full and no other process has locked it. Ruling and panel state commit together.
 
-    The policy is the one under which the panel was dealt, and so under which its taskers were asked (R7). A panel that
-    others joined is ruled upon again, over all its answers; a fresh one by its own alone (R19).
+    The policy is the one under which the panel was dealt, and so under which its taskers answered (R7). A panel that
+    further taskers joined is ruled upon again, over all its responses; a fresh panel over its own alone (R19).
     """
     rows = Panel.objects.select_for_update(skip_locked=True, of=("self",), no_key=True).select_related("image")
     panel = rows.filter(pk=panel_id, state=PanelState.FULL).first()
@@ -75,7 +75,7 @@ def _rule(panel: Panel, policy: PolicyInForce, now: datetime) -> Ruling:
 
 
 def _next_number(image: Image) -> int:
-    """Return the next ruling's number. The newest panel is locked, and no earlier one is ever ruled upon."""
+    """Return the next ruling's number. The caller has locked the newest panel, the only one that is ruled upon."""
     latest = Ruling.objects.filter(image=image).aggregate(number=Max("number"))["number"]
     return (latest or 0) + 1
 
@@ -92,11 +92,11 @@ def rule_by_board(
     policy: PolicyInForce,
     now: datetime,
 ) -> Ruling:
-    """Append the board's ruling to those of a picture (R20). It names the answers that the last ruling counted.
+    """Append the board's ruling to those of a picture (R20). It names the responses that the last ruling counted.
 
-    InvalidInput without a class where it is valid, or with one where it is not; the same for reasons of R15, which
-    are put in their order; and for an explanation that says nothing. Conflict (`not_settled`) while taskers are being
-    asked, whose ruling would come on top of it, and (`no_ruling`) before the first ruling.
+    InvalidInput without a class for a valid picture, or with one for a rejected picture; likewise for the reasons,
+    which are put in the order of R15; and for a missing or too short explanation. Conflict (`not_settled`) while a
+    panel is unsettled, because its ruling would supersede this one, and (`no_ruling`) before the first ruling.
     """
     said = validate_explanation(explanation)
     given = _outcome(verdict, label, reasons)
@@ -119,7 +119,7 @@ def rule_by_board(
 
 
 def validate_explanation(typed: str) -> str:
-    """Return the public explanation of a decision of the board; InvalidInput for one that says too little (R20)."""
+    """Return the public explanation of a decision of the board; InvalidInput for one that is too short (R20)."""
     ask = "Give the public explanation: what the answers show, and why the ruling is another one."
     return validate_text(typed, field="explanation", ask=ask, minimum=MINIMUM_TEXT, most=MOST_CHARACTERS)
 
@@ -143,14 +143,14 @@ def _outcome(verdict: Verdict, label: Label | None, reasons: Sequence[Reason]) -
 
 
 def board_ruling_check(*, image: Image, verdict: Verdict, label: Label | None, reasons: Sequence[Reason]) -> None:
-    """Raise what `rule_by_board` would raise now of the picture, the class and the reasons; nothing is locked."""
+    """Raise what `rule_by_board` would raise now for the picture, the class and the reasons, without locks."""
     _outcome(verdict, label, reasons)
     _overruled(image, newest_panel(image.pk))
 
 
 def _overruled(image: Image, newest: Panel) -> Ruling:
-    """Return the ruling that the board may overrule. What an organizer keeps out waits for nobody, so the board may
-    rule on it."""
+    """Return the ruling that the board may overrule. A panel of a picture that an organizer keeps out waits for no
+    responses, so the board may rule on it."""
     waits = newest.state == PanelState.HELD and not is_kept_out(image.pk)
     if waits or newest.state in (PanelState.OPEN, PanelState.FULL):
         words = "Taskers are still being asked about this picture: wait for the ruling that follows from them."
@@ -167,7 +167,7 @@ def rules_policy(policy: PolicyInForce) -> VerdictPolicy:
 
 
 def opinions_of(responses: Iterable[Response]) -> list[CountedOpinion]:
-    """Return responses as the rules see them."""
+    """Return responses as input of the rules."""
     return [
         CountedOpinion(
             bird=Answer(each.contains_bird),

@@ -1,4 +1,4 @@
-"""The sweep that rules on full panels, and the hint that runs it at once."""
+"""Celery jobs: the periodic sweep that rules on full panels, and a task that rules on one full panel at once."""
 
 from adjudication import services
 from common.domain_clock import domain_now

@@ -2,7 +2,7 @@
 
 RELEASE is its folder or its zip. `adjudication.zipapp` packs this program as one file, `verify.pyz`.
 
-Everything that follows from the raw responses and predictions is derived again by the contest's own rules: rulings,
+Everything that follows from the raw responses and predictions is recomputed by the contest's own rules: rulings,
 breaks, `tasker_data.csv` and the annotations; and the votes of the board are counted again. Each difference is one
 line. Exit status: 0 nothing differs, 1 something does, 2 the folder is no release or the file of `--key` has no keys.
 """
@@ -70,9 +70,9 @@ def verify(
         try:
             _check(folder, manifest, previous, pictures, processes, findings, progress)
         except NotARelease:
-            raise  # this release, or the one that `previous` names, cannot be read
+            raise  # this release, or the one in `previous`, cannot be read
         except Exception as error:
-            # No check fails on anything that is known; what nobody thought of is a difference and ends no mirror.
+            # No known input makes a check fail; an unexpected error becomes a difference, so that a mirror goes on.
             findings.add(form.MANIFEST, "release", f"a check ended early: {error!r}", "a release that can be checked")
     return findings
 
@@ -94,10 +94,10 @@ def _check(
     names = release_tables.tables_of(manifest.revision)
     tables[form.IMAGES] = read_table(folder, form.IMAGES, findings, revision=manifest.revision, memory=memory)
     looked = PictureCheck(folder, manifest, tables[form.IMAGES], processes) if pictures else None
-    manifest.files.clear()  # the longest list of all is not needed again
+    manifest.files.clear()  # the list of files, the longest of all, is not needed again
     table_process = processes.tables if processes is not None else None
     responses = begin_table(folder, form.RESPONSES, memory, table_process, revision=manifest.revision)
-    # What the other process reads comes last.
+    # The results of the other process come last.
     for number, name in enumerate(sorted(names, key=form.RESPONSES.__eq__), start=1):
         if name == form.RESPONSES:
             tables[name] = responses(findings)

@@ -1,6 +1,7 @@
-"""Which rulings other policy numbers would have given on the existing responses (R7, R10, R13-R15). Read-only.
+"""What-if: computes the rulings that other policy numbers would give on existing responses (R7, R10, R13-R15).
 
-Pictures that the board ruled on are left out, as no number decides them; so are those still being labeled.
+Nothing is saved. Pictures that the board ruled on are left out, as no number decides them; so are pictures that are
+still being labeled.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +23,7 @@ AT_ONCE = 1000
 
 
 class TriedNumbers(NamedTuple):
-    """What is tried: the numbers a verdict depends on, and how many taskers are asked about a picture."""
+    """The numbers to try: those a verdict depends on, and how many taskers answer about a picture."""
 
     rules: VerdictPolicy
     panel_size: int
@@ -30,7 +31,7 @@ class TriedNumbers(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PictureChange:
-    """A picture of which something would be different. `after` is None where more answers would be needed first."""
+    """A picture whose ruling would differ. `after` is None where more responses would be needed first."""
 
     image: Image
     ruling: Ruling
@@ -38,18 +39,18 @@ class PictureChange:
 
     @property
     def before(self) -> Label | None:
-        """Return the class of a valid picture."""
+        """Return the picture's present class; None for a rejected one."""
         return Label(self.ruling.label) if self.ruling.label else None
 
     @property
     def turns(self) -> bool:
-        """Say whether the verdict or the class would be another; else only the reasons are, or answers are missing."""
+        """Say whether the verdict or the class would differ; else only the reasons do, or responses are missing."""
         return self.after is not None and self.after.label != self.before
 
 
 @dataclass(frozen=True, slots=True)
 class PictureBatch:
-    """What was found about some pictures. `through` is the last of them, to go on behind; None when none was left."""
+    """The result for some pictures. `through` is the last of them, after which to go on; None when none was left."""
 
     looked: int
     through: int | None
@@ -57,7 +58,7 @@ class PictureBatch:
 
 
 def try_batch(numbers: TriedNumbers, *, behind: int = 0, most: int = AT_ONCE) -> PictureBatch:
-    """Decide up to `most` pictures again, in the order of their rows, those behind row `behind`."""
+    """Decide up to `most` pictures again, in the order of their primary keys, beginning after `behind`."""
     found = _newest().filter(image__gt=behind).select_related("image").annotate(joined=F("panel__joined"))
     rulings = list(found.order_by("image")[:most])
     said = _opinions(pk for each in rulings for pk in _responses_of_smaller_panel(each, numbers))
@@ -66,7 +67,7 @@ def try_batch(numbers: TriedNumbers, *, behind: int = 0, most: int = AT_ONCE) ->
 
 
 def try_on_all(numbers: TriedNumbers) -> Iterator[PictureBatch]:
-    """Decide all pictures again, and yield what was found part by part."""
+    """Decide all pictures again, and yield the results batch by batch."""
     behind: int | None = 0
     while behind is not None:
         found = try_batch(numbers, behind=behind)
@@ -75,7 +76,7 @@ def try_on_all(numbers: TriedNumbers) -> Iterator[PictureBatch]:
 
 
 def pictures_decided() -> int:
-    """Return how many pictures there are to try numbers on."""
+    """Return the number of pictures on which numbers can be tried."""
     return _newest().count()
 
 
@@ -94,8 +95,8 @@ def _newest() -> QuerySet[Ruling]:
 
 
 def _responses_of_smaller_panel(ruling: Ruling, numbers: TriedNumbers) -> Sequence[int]:
-    """Return the responses that the first `panel_size` taskers gave: fewer than that where fewer were asked. Those who
-    joined them since count whatever the numbers are, as the board asked for them (R19)."""
+    """Return the responses of the first `panel_size` taskers, fewer where the panel was smaller. Responses of taskers
+    who joined later at the board's request count whatever the numbers are (R19)."""
     ids: list[int] = ruling.response_ids
     dealt = len(ids) - ruling.joined  # type: ignore[attr-defined]
     return ids[:dealt][: numbers.panel_size] + ids[dealt:]

@@ -1,8 +1,8 @@
-"""`python -m adjudication.witness DIR --key FILE`: add a witness's signature to releases that were checked (R39).
+"""`python -m adjudication.witness DIR --key FILE`: check releases and add a witness's signature to them (R39).
 
-DIR is a release or a mirror. A witness signs that it has seen this release in this place of the chain, that everything
-in it follows, and that nothing it saw before was changed. It signs one release for each place, whatever it is shown
-later. Needs Python alone, on Linux or macOS. Exit status: 0 the newest release has this witness's signature, 1 one was
+DIR is a release or a mirror. A witness signs that it has seen this release in this place of the chain, that all derived
+rows are right, and that nothing it saw before was changed. It signs only one release for each place of the chain.
+Needs Python alone, on Linux or macOS. Exit status: 0 the newest release has this witness's signature, 1 a release was
 refused, 2 there is no key or no release.
 """
 
@@ -45,12 +45,12 @@ _MOST_SHOWN = 5
 
 
 class WitnessRefusal(Exception):
-    """Why a witness does not sign a release."""
+    """A witness refuses to sign a release; the text says why."""
 
 
 @dataclass(frozen=True)
 class _Signed:
-    """A release with a checkpoint of the contest, as it lies in a folder."""
+    """A release in a folder, with the contest's checkpoint of it."""
 
     place: Path
     manifest: Manifest
@@ -58,10 +58,10 @@ class _Signed:
 
 
 def signed_releases(folder: Path) -> list[_Signed]:
-    """Return the release in `folder`, or the signed ones that lie in it, in the order of the chain.
+    """Return the release in `folder`, or the signed releases of a mirror, in the order of the chain.
 
-    Raises NotARelease where there is none, WitnessRefusal where the one that is named is unsigned or its checkpoint is
-    of something else.
+    Raises NotARelease where there is none, WitnessRefusal where `folder` is a release that is unsigned or has the
+    checkpoint of another one.
     """
     folder = folder.resolve()
     if (folder / form.MANIFEST).exists():
@@ -86,10 +86,10 @@ def _signed(place: Path) -> _Signed | None:
 
 
 def witness(release: _Signed, key: SecretKey, log: CheckpointLog, *, first: VerifierKey | None, at: int) -> bool:
-    """Check a release and add this witness's signature; returns False where it is there already.
+    """Check a release and add this witness's signature; returns False where it has signed before.
 
-    `first` is the contest's key where somebody gave it; else the one that this witness began with, or the first that
-    the contest names. `at` is the time in seconds since 1970. Raises WitnessRefusal, or ForkError for another release
+    `first` is the contest's key if given; else the key that this witness recorded first, or the first that the
+    contest names. `at` is the time in seconds since 1970. Raises WitnessRefusal, or ForkError for another release
     in a place of the chain that is signed.
     """
     contest = _contest_key(release, log, first)
@@ -98,13 +98,13 @@ def witness(release: _Signed, key: SecretKey, log: CheckpointLog, *, first: Veri
         if note is None:
             return False
         signed = note.with_line(cosign_note(note.text, key, at=at)).encode()
-        parse_note(signed)  # one line more may be more than anybody reads
+        parse_note(signed)  # with one more line it may be longer than readers accept
     except NoteError as error:
         raise WitnessRefusal(f"{release.manifest.name}: {error}") from error
     if log.contest(contest.name) is None:
         log.add_contest(contest)
         show(f"The contest's key is {contest}. Compare it with what the contest publishes: it is trusted from now on.")
-    log.add(release.checkpoint)  # before the signature is anywhere
+    log.add(release.checkpoint)  # before the signature is written
     write_whole(release.place / form.SIGNATURE, signed, by_way_of=release.place.resolve().parent)
     return True
 
@@ -129,7 +129,7 @@ def _checked(release: _Signed, key: SecretKey, log: CheckpointLog, contest: Veri
 
 
 def _contest_key(release: _Signed, log: CheckpointLog, first: VerifierKey | None) -> VerifierKey:
-    """Return the contest's key from which everything follows."""
+    """Return the contest's key from which the history of keys is followed."""
     known = log.contest(release.checkpoint.origin)
     if known is not None and first is not None and first != known:
         raise WitnessRefusal(f"this witness began with {known}, which is not the key that was given")
@@ -149,10 +149,10 @@ def _named_key(release: _Signed) -> VerifierKey:
 
 
 def _check_what_was_seen(release: _Signed, log: CheckpointLog) -> None:
-    """Check that the release goes on from the newest one that this witness signed."""
+    """Check that the release follows in the chain the newest one that this witness signed."""
     checkpoint, latest = release.checkpoint, log.latest(release.checkpoint.origin)
     if latest is None or checkpoint.size == latest.size:
-        return  # of the same place it is the same release: the process was killed before its signature was there
+        return  # the same place and the same release: the process was killed before it wrote the signature
     if checkpoint.size < latest.size:
         raise WitnessRefusal(f"{checkpoint.name} is older than {latest.name}, whose signature commits to it as well")
     before, steps = list_releases_before(release.place, release.manifest), checkpoint.size - latest.size

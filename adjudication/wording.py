@@ -8,7 +8,7 @@ from adjudication.enums import Reason, Verdict
 
 @dataclass(frozen=True, slots=True)
 class ReasonWords:
-    """A reason of a rejection: a name for tables and charts, and what it says of a picture."""
+    """A reason of a rejection in words: a name for tables and charts, and a clause about the picture."""
 
     name: str
     words: str
@@ -35,7 +35,7 @@ def reason_name(reason: str) -> str:
 
 
 def reasons_words(reasons: Iterable[str]) -> str:
-    """Return what reasons say of a picture, for example `the object is too small; it is a depiction`."""
+    """Return reasons as clauses about the picture, for example `the object is too small; it is a depiction`."""
     return "; ".join(REASON_WORDS[Reason(each)].words for each in reasons)
 
 

@@ -1,8 +1,8 @@
-"""`python -m adjudication.zipapp OUT`: pack the verifier as one file, `verify.pyz`, that Python runs as it is (R39).
+"""`python -m adjudication.zipapp OUT`: pack the verifier as one file that Python runs, `verify.pyz` (R39).
 
 It holds the sources of `adjudication.verify` and of every module of this project that it imports, and nothing else. The
-same sources give the same bytes, wherever and whenever it is built: sorted names, one time, nothing packed, no
-bytecode. Its SHA-256 is printed; `--docs` writes it into `docs/release-format.md`, where a test compares it.
+same sources always give the same bytes: sorted names, one fixed time, no compression, no bytecode. Its SHA-256 is
+printed; `--docs` writes it into `docs/release-format.md`, where a test compares it.
 
 Pure: standard library only.
 """
@@ -23,10 +23,10 @@ ROOT = Path(__file__).resolve().parents[1]
 NAME = "verify.pyz"
 PROGRAM = "adjudication.verify"
 DOCUMENT = ROOT / "docs" / "release-format.md"
-# Where the document says the hash.
+# The place of the hash in the document.
 RECORDED = re.compile(r"(?<=SHA-256 of `verify\.pyz`: `)[0-9a-f]{64}(?=`)")
 
-# Any Python 3 can read this, so that an old one says what is missing. 2: no release was read.
+# Any Python 3 can parse this, so that an old version can print what it lacks. 2: no release was read.
 _MAIN = b"""import sys
 
 if sys.version_info < (3, 11):
@@ -38,7 +38,7 @@ from adjudication.verify import main
 if __name__ == "__main__":
     sys.exit(main())
 """
-# The earliest that a zip can say, and a file that everybody may read.
+# The earliest time that a zip can hold, and the mode of a file that everybody may read.
 _TIME, _MODE = (1980, 1, 1, 0, 0, 0), 0o100644 << 16
 _ON_UNIX = 3
 
@@ -68,7 +68,7 @@ def sources(root: Path = ROOT) -> dict[str, bytes]:
 
 
 def _files_of(root: Path, module: str) -> Iterator[str]:
-    """Yield the files that an import reads: those of the packages and of the module; none of what is not ours."""
+    """Yield the files of this project that an import reads: those of the packages and of the module."""
     parts = module.split(".")
     for length in range(1, len(parts) + 1):
         path = "/".join(parts[:length])
@@ -76,7 +76,7 @@ def _files_of(root: Path, module: str) -> Iterator[str]:
 
 
 def _imported_by(source: bytes) -> Iterator[str]:
-    """Yield what a source imports, wherever it does; of `from a import b` also `a.b`, which may be a module."""
+    """Yield what a source imports anywhere in it; for `from a import b` also `a.b`, which may be a module."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -85,7 +85,7 @@ def _imported_by(source: bytes) -> Iterator[str]:
 
 
 def record_hash(sha256: str, document: Path = DOCUMENT) -> None:
-    """Write the hash where `document` says it; raises ValueError where it says none."""
+    """Write the hash into `document` in place of the old one; raises ValueError where it has none."""
     text, number = RECORDED.subn(sha256, document.read_text("utf-8"))
     if number != 1:
         raise ValueError(f"{document} says the hash of {NAME} {number} times")

@@ -1,1 +1,1 @@
-"""The one schema of releases (R39): files, columns, how cells are written, and how much can be known of each."""
+"""The schema of the weekly public releases (R39): files, columns, cell formats, and how far each can be verified."""

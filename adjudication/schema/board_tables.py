@@ -1,4 +1,4 @@
-"""The tables of a release about the review board and the audit trail (R18-R21, R37, R39)."""
+"""Declares the release tables about the review board and the audit trail (R18-R21, R37, R39)."""
 
 from adjudication.enums import AppealSide
 from adjudication.schema import release_format as form
@@ -37,8 +37,8 @@ from labeling.enums import Label
 
 _OF_CASE = NamesRow(form.CASES, "case_id")
 _OF_TEAM = NamesRow(form.TEAMS, "team_id")
-# What follows the outcome of a case: the votes, without names.
-_VOTES = {
+# The columns from which the outcome of a case follows: the votes are published without names.
+_COUNTED = {
     "votes": bound(
         JSON_LIST, "R19", words="the outcome follows from them; who cast them, and in which order, is not published"
     ),

@@ -1,4 +1,4 @@
-"""The kinds of cells in the tables of a release (R39): the form of each, how it is written, and how it is read back.
+"""The kinds of cells in the tables of a release (R39): the pattern of each, and how it is written and read back.
 
 Standard library only. How a single value is written is in `cells`.
 """
@@ -36,7 +36,7 @@ def one_of(words: Iterable[StrEnum]) -> CellKind:
     return kind_of("|".join(word.value for word in words))
 
 
-# No more digits than a database has: longer ones would only make a hostile release expensive to read.
+# At most as many digits as a database column: longer numbers only make a hostile release expensive to read.
 _DIGITS = r"0|[1-9]\d{0,18}"
 NUMBER = kind_of(_DIGITS, str, cells.number_from)
 WHOLE = kind_of(rf"-?(?:{_DIGITS})", str, cells.number_from)
@@ -52,7 +52,7 @@ def _id(letter: str) -> CellKind:
 APPEAL_ID, ATTACK_ID, BATCH_ID, CASE_ID, DEFENSE_ID, IMAGE_ID, TASKER_ID, TEAM_ID = map(_id, "LASCDPTG")
 DEFENSE_IDS = kind_of(r"(?:D-[0-9A-Z]+(?:;D-[0-9A-Z]+)*)?", cells.listed, cells.listed_from)
 SHA256 = kind_of(r"[0-9a-f]{64}")
-# Days that there are, also in leap years: what is compared as text must be a time.
+# Only days that exist, also in leap years, because times are compared as text.
 _DAY = (
     r"(?:[12]\d{3}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
     r"|(?:[12]\d(?:0[48]|[2468][048]|[13579][26])|(?:1[26]|2[048])00)-02-29)"
@@ -63,7 +63,7 @@ BOOLEAN = kind_of(r"true|false", cells.boolean, cells.boolean_from)
 PIXELS = kind_of(r"(?:(?:0|[1-9]\d{0,8})\.\d\d)?", cells.pixels, cells.scaled_from)
 SECONDS = kind_of(r"(?:0|[1-9]\d*)\.\d{3}", cells.seconds, cells.scaled_from)
 SHARE = kind_of(r"(?:(?:0|[1-9]\d{0,18})/[1-9]\d{0,18})?", cells.share, cells.share_from)
-# Finite: a score that is no number is a fault (R30).
+# Finite numbers only: a score that is not a number is a fault (R30).
 FLOAT = kind_of(r"-?\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?", repr, float)
 REASONS = kind_of(f"(?:(?:{'|'.join(Reason)})(?:;(?:{'|'.join(Reason)}))*)?", cells.listed, cells.listed_from)
 # Rings of corners as labeling.geometry.canonical_json writes them, inside a picture, so without a sign.
@@ -76,5 +76,5 @@ WORD = kind_of(r"[a-z_]{1,20}")
 JSON_OBJECT = kind_of(r"\{[^\r\n]*\}", cells.json_cell, cells.json_from)
 JSON_LIST = kind_of(r"\[[^\r\n]*\]", cells.json_cell, cells.json_from)
 JSON = kind_of(r"[\[{][^\r\n]*[\]}]", cells.json_cell, cells.json_from)
-# A place where money is: one of the contest's, a team's, or what lies at one stake.
+# An account of the ledger: one of the contest's, a team's, or that of a stake.
 ACCOUNT = kind_of(rf"pool|attackers|defenders|withheld|outside|team:G-[0-9A-Z]+|stake:(?:{_DIGITS})")

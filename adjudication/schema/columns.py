@@ -1,4 +1,4 @@
-"""How much can be known of a column of a release (R39), and what binds it to the rest.
+"""Types to declare a column of a release (R39): how far its values can be verified, and the bounds to be checked.
 
 Standard library only. The declarations are in `picture_tables`, `scoring_tables`, `contest_tables` and `board_tables`;
 the verifier, the documentation and the tests that falsify releases follow them.
@@ -12,7 +12,7 @@ from adjudication.schema.cell_kinds import CellKind
 
 
 class Standing(StrEnum):
-    """DERIVED: computed again. BOUND: by references, order in time, range or uniqueness. FREE: nobody can know."""
+    """DERIVED: computed again. BOUND: by references, order in time, range or uniqueness. FREE: cannot be verified."""
 
     DERIVED = "derived"
     BOUND = "bound"
@@ -21,7 +21,7 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NamesRow:
-    """Each cell names a row of `table` by its `column`; with `earlier` one of an earlier release will do."""
+    """Each cell names a row of `table` by its `column`; with `earlier` the row may be in an earlier release."""
 
     table: str
     column: str
@@ -96,7 +96,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class FilledWith:
-    """The cell is filled exactly where another column is: with anything, or with one of `words`."""
+    """The cell is filled exactly where another column is filled, or where that has one of `words`."""
 
     column: str
     words: tuple[str, ...] = ()
@@ -123,8 +123,7 @@ class New:
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """What an earlier release says of the same row is still said; what was empty there may have been filled, unless
-    `empty_too`."""
+    """The cell is the same as in an earlier release; a cell that was empty there may be filled, unless `empty_too`."""
 
     empty_too: bool = False
 
@@ -160,10 +159,10 @@ Bound: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: what its cells are, and how much of them can be known.
+    """A column of a table: the kind of its cells, and how far they can be verified.
 
-    `words` say what a derived one follows from, what binds a bound one beside its `bounds`, or why nobody can know a
-    free one. `since` is the revision of the format that added it.
+    `words` say what a derived column follows from, what binds a bound one beside its `bounds`, or why a free one cannot
+    be verified. `since` is the revision of the format that added the column.
     """
 
     kind: CellKind
@@ -197,12 +196,12 @@ def derived(kind: CellKind, rule: str, words: str, *bounds: Bound, since: int = 
 
 
 def bound(kind: CellKind, rule: str, *bounds: Bound, words: str = "", since: int = 1) -> Column:
-    """Return a column that the rest binds, by `bounds` or as `words` say."""
+    """Return a column that is bound to other data, by `bounds` or as `words` say."""
     if not bounds and not words:
         raise ValueError("a bound column says what binds it")
     return Column(kind, Standing.BOUND, rule, words, bounds, since)
 
 
 def free(kind: CellKind, rule: str, words: str, *bounds: Bound, since: int = 1) -> Column:
-    """Return a column that nobody can check, because of what `words` say; `bounds` hold nevertheless."""
+    """Return a column that cannot be verified; `words` say why. `bounds` hold nevertheless."""
     return Column(kind, Standing.FREE, rule, words, bounds, since)

@@ -1,4 +1,4 @@
-"""The tables of a release about attacks, teams, stakes and money (R23-R27, R32-R38)."""
+"""Declares the release tables about attacks, teams, stakes and money (R23-R27, R32-R38)."""
 
 from adjudication.enums import DecisionKind
 from adjudication.schema import release_format as form

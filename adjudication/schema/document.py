@@ -1,4 +1,4 @@
-"""`python -m adjudication.schema.document`: write docs/release-columns.md, what can be known of each column (R39).
+"""`python -m adjudication.schema.document`: write docs/release-columns.md: how far columns can be verified (R39).
 
 Standard library only.
 """

@@ -1,4 +1,4 @@
-"""How much can be known of each entry of a manifest (R39), as `columns` says it of tables.
+"""Declares how far each entry of a release's manifest can be verified (R39), as `columns` does for tables.
 
 Standard library only.
 """
@@ -13,7 +13,7 @@ _DERIVED, _BOUND, _FREE = Standing.DERIVED, Standing.BOUND, Standing.FREE
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry: how much can be known of it, the rule it is about, and why; `since` is the revision that added it."""
+    """An entry: how far it can be verified and why, and the rule it is about; `since` is the revision that added it."""
 
     standing: Standing
     rule: str

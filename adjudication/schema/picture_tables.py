@@ -1,4 +1,4 @@
-"""The tables of a release about pictures: images, responses, rulings, panels (R2, R4-R16, R39)."""
+"""Declares the release tables about pictures: images, responses, rulings, panels (R2, R4-R16, R39)."""
 
 from adjudication.enums import DecidedBy, Verdict
 from adjudication.schema import release_format as form

@@ -1,4 +1,4 @@
-"""The format of a release (R39): names, revisions, rule books.
+"""The format of a release (R39): names of files and folders, revisions, rule books.
 
 Standard library only. The columns are in `release_tables`, how a value is written in `cells`.
 """
@@ -6,20 +6,20 @@ Standard library only. The columns are in `release_tables`, how a value is writt
 import re
 
 FORMAT = "unanimous-release-1"
-# What was added since the first releases stands at the end: columns behind the others, and files beside them. A
-# manifest without a revision is of the first one.
+# Later revisions only add: columns after the existing ones, and further files. A manifest without a revision has the
+# first one.
 REVISION = 4
 # From the second rule book on, only attacks break a defense (R29).
 RULE_BOOK_VERSION = "2"
 _RULE_BOOKS = {1: "1", 2: "1", 3: "1", 4: RULE_BOOK_VERSION}
 RULE_BOOKS = tuple(sorted(set(_RULE_BOOKS.values())))
 
-# Where a picture that came as an attack is from, and under which terms, in `provenance.csv`.
+# Source and licence of a picture that was sent as an attack, in `provenance.csv`.
 ATTACK_SOURCE = "attack"
 ATTACK_LICENCE = "sent under the contest's terms"
 
 MANIFEST = "manifest.json"
-# The signed checkpoint: beside the manifest, listed in none, and in no zip, because witnesses add lines to it.
+# The signed checkpoint: beside the manifest, but in no manifest and no zip, because witnesses add lines to it.
 SIGNATURE = "manifest.sig"
 PICTURES = "images"
 IMAGES = "images.csv"
@@ -61,7 +61,7 @@ def rule_book_version(revision: int) -> str:
 
 
 def is_picture(path: str) -> bool:
-    """Say whether a release can have a picture of this path."""
+    """Say whether the path has the form of a picture's path in a release."""
     return _PICTURE.fullmatch(path) is not None
 
 
@@ -76,6 +76,6 @@ def picture_file(sha256_pixels: str) -> str:
 
 
 def parse_release_name(name: str) -> tuple[str, int] | None:
-    """Return week and part of a release of this name; None for what is no such name."""
+    """Return week and part of a release of this name; None for another form of name."""
     found = _NAME.fullmatch(name)
     return (found[1], int(found[2] or 0)) if found else None

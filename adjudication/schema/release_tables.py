@@ -1,9 +1,7 @@
-"""The tables of a release (R39): the columns of each file, how each cell is written, checked and read back, and how
-much can be known of it.
+"""All tables of a release (R39): the columns of each file, their cell formats, and how far each can be verified.
 
-Writers, the verifier, the way back from releases, the documentation and the tests that falsify releases all follow
-these declarations. Standard library only. What a revision added is a table of its own or stands behind the columns
-that were there.
+The exporter, the verifier, the import of releases, the documentation and the tests that falsify releases all follow
+these declarations. Standard library only. A revision adds a table of its own, or columns after the existing ones.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,12 +19,12 @@ DECLARED: Mapping[str, TableSchema] = MappingProxyType(
     {table.file: table for table in (*PICTURE_TABLES, *SCORING_TABLES, *CONTEST_TABLES, *BOARD_TABLES)}
 )
 
-# file -> column name -> what it is. The order of the columns is the order in the file.
+# file -> column name -> column. The order of the columns is the order in the file.
 Tables: TypeAlias = Mapping[str, Mapping[str, Column]]
 
 
 def _tables(revision: int) -> Tables:
-    """Return the tables of a revision: what each revision added to one stands behind what was there."""
+    """Return the tables of a revision: columns that a revision added come after the earlier ones."""
     return MappingProxyType(
         {
             file: MappingProxyType(
@@ -59,7 +57,7 @@ def header(file: str) -> list[str]:
 
 
 def written(file: str, rows: Iterable[Sequence[Any]]) -> Iterator[list[str]]:
-    """Yield rows of values, in the order of the columns, as the cells of a table; what is None is empty."""
+    """Yield rows of values, in the order of the columns, as cells; a cell is empty for None."""
     columns = [column.kind.write for column in TABLES[file].values()]
     for row in rows:
         yield ["" if value is None else write(value) for write, value in zip(columns, row, strict=True)]
@@ -76,23 +74,23 @@ def files_of(revision: int) -> frozenset[str]:
 
 
 def is_file(path: str) -> bool:
-    """Say whether a release can have a file of this path at all."""
+    """Say whether a file with this path can belong to a release."""
     return path == form.MANIFEST or path in FILES or form.is_picture(path)
 
 
-# How a row is named: `row P-1 number 2`, `row D-1 on P-1 round 3`.
+# Words before the columns of a row's name: `row P-1 number 2`, `row D-1 on P-1 round 3`.
 _BETWEEN = {"image_id": "on", "team_id": "of"}
 _NUMERIC = frozenset({"number", "panel", "round", "response_id", "prediction_id", "break_id"})
 
 
 def row_name(file: str, row: Mapping[str, str]) -> str:
-    """Return how people find a row: by the columns of its key."""
+    """Return a row's name for people, from the columns of its key."""
     first, *others = DECLARED[file].key
     return f"row {row[first]}" + "".join(f" {_BETWEEN.get(name, name)} {row[name]}" for name in others)
 
 
 def order_of(file: str, row: Mapping[str, str]) -> tuple[Any, ...]:
-    """Return what rows are sorted by: numbers as numbers, other texts by their letters."""
+    """Return the sort key of a row: numbers as numbers, other texts by their letters."""
     return tuple([int(row[name]) if numeric else row[name] for name, numeric in _ORDER[file]])
 
 
@@ -100,7 +98,7 @@ _ORDER = {file: [(name, name in _NUMERIC) for name in table.key] for file, table
 
 
 def rule_of(file: str, column: str = "") -> str:
-    """Return the rule of a column, or that of the whole table; R39 for what is no table."""
+    """Return the rule of a column, or that of the whole table; R39 for a file that is not a table."""
     table = DECLARED.get(file)
     if table is None:
         return "R39"

@@ -1,4 +1,4 @@
-"""The tables of a release about defenses: their answers, faults, breaks and eligibility (R28-R33, R39)."""
+"""Declares the release tables about defenses: predictions, faults, breaks and eligibility (R28-R33, R39)."""
 
 from adjudication.schema import release_format as form
 from adjudication.schema.cell_kinds import (
@@ -34,7 +34,7 @@ from adjudication.schema.columns import (
 from labeling.enums import Label
 from policy.numbers import MOST_EVALUATION_RUNS
 
-# Those of `defense_kit.faults` that a defense answers for; the platform tries again after its own (R30).
+# The faults of `defense_kit.faults` that count against a defense; after its own faults the platform retries (R30).
 DEFENSE_FAULTS = (
     "start_timeout|hello_timeout|batch_timeout|crashed|out_of_memory|gpu_out_of_memory|protocol|nonfinite|disk"
 )

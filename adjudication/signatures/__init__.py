@@ -1,1 +1,1 @@
-"""Signatures of releases: Ed25519, signed notes, checkpoints, keys and witnesses; bare Python."""
+"""Signatures of releases: Ed25519, signed notes, checkpoints, keys and witnesses. Standard library only."""

@@ -1,4 +1,4 @@
-"""Checks the signed checkpoint beside a release's manifest (`manifest.sig`), with a key that somebody trusts.
+"""Checks the signed checkpoint beside a release's manifest (`manifest.sig`), with a trusted key.
 
 Pure: standard library only. A release without one is "unsigned"; a signature on a later release covers it, because each
 manifest holds the hash of the one before it.
@@ -21,7 +21,7 @@ from adjudication.verifier.untrusted_files import NotARelease, NotThere, Unreada
 
 @dataclass
 class SignatureReport:
-    """What is known of a release's signatures.
+    """The result of checking a release's signatures.
 
     `state` is `unsigned`, `not checked` (no key was given), `signed` (by the trusted key), `covered` (by the trusted
     key's signature on a later release) or `different`. Each of `lines` has `key` (name and ID), `state` (`verified`,
@@ -34,7 +34,7 @@ class SignatureReport:
 
 
 def read_signature(folder: Path) -> SignedNote | None:
-    """Read `manifest.sig` in a release's folder; None where there is none, NoteError for what is no note."""
+    """Read `manifest.sig` in a release's folder; None where there is none, NoteError where it is not a note."""
     try:
         return parse_note(read_bytes(folder, form.SIGNATURE, MOST_NOTE_BYTES))
     except NotThere:
@@ -44,10 +44,11 @@ def read_signature(folder: Path) -> SignedNote | None:
 
 
 def copy_signature(archive: Path, folder: Path) -> None:
-    """Copy what lies beside a zip to where it was unpacked: `NAME.sig` as `manifest.sig` of `folder`, and `keys.json`.
+    """Copy the signature and keys beside a zip to where it was unpacked: `NAME.sig` as `manifest.sig` of `folder`, and
+    `keys.json`.
 
-    In a mirror the signature lies in the folder beside the zip instead. Raises NotARelease for one of them that cannot
-    be read. None needs to be there.
+    In a mirror the signature is in the folder beside the zip instead. Both files are optional. Raises NotARelease where
+    one of them cannot be read.
     """
     signature, keys = folder / form.SIGNATURE, folder.parent / KEYS_FILE
     if not _copy_file(archive.with_suffix(".sig"), signature, MOST_NOTE_BYTES):
@@ -68,7 +69,7 @@ def _copy_file(source: Path, place: Path, most: int) -> bool:
 def read_checkpoint(folder: Path, manifest: Manifest) -> tuple[SignedNote, Checkpoint] | None:
     """Read the signed checkpoint of a release and compare it with its manifest; None where it is unsigned.
 
-    Raises NoteError for what is no note, or is of another manifest. No signature is checked.
+    Raises NoteError where it is not a note, or is about another manifest. No signature is checked.
     """
     note = read_signature(folder)
     if note is None:
@@ -83,8 +84,7 @@ def read_checkpoint(folder: Path, manifest: Manifest) -> tuple[SignedNote, Check
 
 
 def list_releases_before(folder: Path, manifest: Manifest) -> list[Manifest]:
-    """Return the releases beside that lie before this one in the chain, from the one before it on, as far as they are
-    here."""
+    """Return the releases in `beside` that come before this one in the chain, newest first, until one is missing."""
     by_hash = {each.sha256: each for each in releases_beside(folder)}
     found: list[Manifest] = []
     while (before := by_hash.pop(manifest.values["previous_sha256"], None)) is not None:
@@ -96,7 +96,7 @@ def list_releases_before(folder: Path, manifest: Manifest) -> list[Manifest]:
 def check_signatures(
     folder: Path, manifest: Manifest, trusted: TrustedKeys | None, findings: Findings
 ) -> SignatureReport:
-    """Check the signatures of the release in `folder`, and say in `findings` what they are worth.
+    """Check the signatures of the release in `folder`, and report the result in `findings`.
 
     Without `trusted` keys only the form is checked. With them, a release that their contest key neither signs nor
     covers differs, and so does a line that names one of them and was not made by it.
@@ -113,7 +113,7 @@ def read_contest_signature(
 ) -> tuple[SignedNote, Checkpoint, VerifierKey] | None:
     """Return the checked note of a release, its checkpoint, and which of the keys signed; None where none of them did.
 
-    Raises NoteError where something is there and is not what it says.
+    Raises NoteError where the note exists and is false.
     """
     found = read_checkpoint(folder, manifest)
     if found is None:
@@ -147,8 +147,8 @@ def _check(folder: Path, manifest: Manifest, trusted: TrustedKeys | None, findin
 
 
 def check_place(checkpoint: Checkpoint, folder: Path, manifest: Manifest) -> None:
-    """Raise NoteError where a checkpoint has another number than its release has among those that lie beside it. Where
-    a release before it is not here, nothing is counted."""
+    """Raise NoteError where a checkpoint's number differs from the release's position among its neighbours. Not checked
+    where an earlier release is missing."""
     before = list_releases_before(folder, manifest)
     if not (before[-1] if before else manifest).values["previous_sha256"] and checkpoint.size != len(before) + 1:
         raise NoteError(f"number {checkpoint.size:,} of the chain, and {len(before):,} releases lie before it")
@@ -171,7 +171,7 @@ def _unsigned(
         try:
             signed = read_contest_signature(folder.resolve().parent / later.name, later, keys)
         except NoteError:
-            continue  # it covers nothing; its own check says what is wrong
+            continue  # it covers nothing; the check of that release reports what is wrong
         if signed is not None:
             _, checkpoint, key = signed
             findings.note(f"signature: unsigned, and covered by the signature of {key.short} on {later.name}")
@@ -185,7 +185,7 @@ def _names(note: SignedNote) -> str:
 
 
 def _followers(folder: Path, manifest: Manifest) -> Iterator[Manifest]:
-    """Yield the releases beside that come after this one in the chain, each by the hash of the one before it."""
+    """Yield the neighbouring releases that come after this one in the chain, each found by its predecessor's hash."""
     # Of two that follow the same one, the first by name is taken.
     following = {each.values["previous_sha256"]: each for each in reversed(releases_beside(folder))}
     while (after := following.pop(manifest.sha256, None)) is not None:
@@ -194,7 +194,7 @@ def _followers(folder: Path, manifest: Manifest) -> Iterator[Manifest]:
 
 
 def _lines(note: SignedNote, known: tuple[VerifierKey, ...] | None) -> Iterator[dict[str, str]]:
-    """Yield what is known of each line; raises NoteError for one that names a known key and was not made by it."""
+    """Yield the result for each line; raises NoteError for a line that names a known key and was not made by it."""
     for line in note.lines:
         state = "not checked" if known is None else "unknown key"
         for key in known or ():

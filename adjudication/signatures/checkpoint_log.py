@@ -1,6 +1,7 @@
-"""The checkpoints that a key has signed, written down before it signs: so it never signs two of one place in the chain.
+"""Log of the checkpoints that a key has signed, so that it never signs two releases for one place in the chain.
 
-Pure: standard library only. A text file beside the secret key, `KEY.signed`, one checkpoint a line.
+Pure: standard library only. A text file beside the secret key, `KEY.signed`, one checkpoint a line, written before the
+key signs.
 """
 
 import fcntl
@@ -15,13 +16,13 @@ from adjudication.signatures.signed_note import NoteError, VerifierKey, parse_ve
 
 
 class ForkError(Exception):
-    """Two different releases in one place of the chain; the text names both."""
+    """There are two different releases in one place of the chain; the text names both."""
 
 
 class CheckpointLog:
-    """What one key has signed, while this process alone may add to it.
+    """The checkpoints that one key has signed; while it is open, no other process may add to it.
 
-    A witness writes down as well with which of the contest's keys it began (`contest`).
+    A witness also records the first key of the contest that it saw (`contest`).
     """
 
     def __init__(self, path: Path, descriptor: int) -> None:
@@ -35,7 +36,7 @@ class CheckpointLog:
         data = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
         whole = data[: data.rfind(b"\n") + 1]
         if len(whole) < len(data):
-            # A process died while it wrote: nothing was signed with what is half there.
+            # A process died while it wrote: an incomplete line was never signed.
             os.ftruncate(self._descriptor, len(whole))
         return whole.decode("utf-8", "replace").splitlines()
 
@@ -54,7 +55,7 @@ class CheckpointLog:
             raise KeyFileError(f"{self._path}: line {number} cannot be read. Restore it, or make a new key.") from error
 
     def contest(self, origin: str) -> VerifierKey | None:
-        """Return the key with which a contest was first met; None where it was not."""
+        """Return the contest's key that was recorded first; None where there is none."""
         return self._contests.get(origin)
 
     def latest(self, origin: str) -> Checkpoint | None:
@@ -72,7 +73,7 @@ class CheckpointLog:
             )
 
     def add(self, checkpoint: Checkpoint) -> None:
-        """Write down that a checkpoint is signed, before it is; raises ForkError as `check` does."""
+        """Record a checkpoint before it is signed; raises ForkError as `check` does."""
         self.check(checkpoint)
         place = (checkpoint.origin, checkpoint.size)
         if place not in self._signed:
@@ -80,7 +81,7 @@ class CheckpointLog:
             self._signed[place] = checkpoint
 
     def add_contest(self, key: VerifierKey) -> None:
-        """Write down with which key a contest was first met."""
+        """Record the first key of a contest."""
         self._write(f"contest {key}\n")
         self._contests[key.name] = key
 
@@ -93,7 +94,7 @@ class CheckpointLog:
 
 @contextmanager
 def open_checkpoint_log(secret: Path) -> Iterator[CheckpointLog]:
-    """Open what the key in the file `secret` has signed, and hold it for this process; raises KeyFileError."""
+    """Open the log of the key in the file `secret`, locked for this process; raises KeyFileError."""
     path = secret.with_name(f"{secret.name}.signed")
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

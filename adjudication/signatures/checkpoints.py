@@ -1,6 +1,6 @@
 """A release's place in the chain as a checkpoint of a transparency log (https://c2sp.org/tlog-checkpoint).
 
-Pure: standard library only. Decision 0030 says why the head of a chain of hashes stands in the place of a tree's root.
+Pure: standard library only. Decision 0030 says why it has the head of a chain of hashes instead of a tree's root.
 """
 
 import base64
@@ -16,7 +16,7 @@ _HASH_BYTES = 32
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What is signed: `origin` names the contest's chain, `size` is how many releases it has (1 for the first),
+    """The signed statement: `origin` names the contest's chain, `size` is how many releases it has (1 for the first),
     `sha256` in hexadecimal is the hash of the manifest of the newest, whose name is `name`."""
 
     origin: str
@@ -31,7 +31,7 @@ class Checkpoint:
 
 
 def parse_checkpoint(text: str) -> Checkpoint:
-    """Read the text of a note; raises NoteError for what is no checkpoint of a release."""
+    """Read the text of a note; raises NoteError where it is not a checkpoint of a release."""
     lines = text.split("\n")
     if len(lines) != 5 or lines[4]:
         raise NoteError("a text of another number of lines than a checkpoint has")

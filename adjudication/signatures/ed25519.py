@@ -1,7 +1,7 @@
-"""Ed25519 signatures (RFC 8032), made and checked strictly, for programs that have nothing installed.
+"""Ed25519 signatures (RFC 8032), made and checked strictly, with the standard library alone.
 
-Pure: standard library only. A scalar or a point has one accepted form; a key of small order, which verifies what nobody
-signed, is refused. The time of an operation depends on the secret: sign where nobody measures single signatures.
+Pure. A scalar or a point has one accepted encoding; a key of small order, which verifies messages that nobody signed,
+is refused. The time of an operation depends on the secret: sign where nobody can measure single signatures.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ def sign(seed: bytes, message: bytes) -> bytes:
 
 
 def is_signed(public: bytes, message: bytes, signature: bytes) -> bool:
-    """Say whether the signature of the message was made with this key. Whatever the bytes are, nothing is raised."""
+    """Say whether the signature of the message was made with this key. Never raises, whatever the bytes are."""
     if len(signature) != SIGNATURE_BYTES or not is_public_key(public):
         return False
     point = _decoded(public)
@@ -46,12 +46,12 @@ def is_signed(public: bytes, message: bytes, signature: bytes) -> bool:
         return False
     challenge = _hashed(signature[:32], public, message)
     found = _added(_multiplied(answer, _BASE), _multiplied(_ORDER - challenge % _ORDER, point))
-    # The encoding is compared, so no second form of the commitment is taken.
+    # The encoding is compared, so that no second encoding of the commitment is accepted.
     return _encoded(found) == signature[:32]
 
 
 def is_public_key(public: bytes) -> bool:
-    """Say whether the bytes are the one form of a point that is not of small order."""
+    """Say whether the bytes are the canonical encoding of a point that is not of small order."""
     point = _decoded(public)
     return point is not None and _encoded(_multiplied(8, point)) != _encoded(_NEUTRAL)
 
@@ -95,7 +95,7 @@ def _encoded(point: _Point) -> bytes:
 
 
 def _decoded(data: bytes) -> _Point | None:
-    """Return the point that 32 bytes stand for; None where they are the canonical form of none."""
+    """Return the point that 32 bytes encode; None where they are not a canonical encoding."""
     if len(data) != PUBLIC_BYTES:
         return None
     number = int.from_bytes(data, "little")

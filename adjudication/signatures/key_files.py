@@ -1,4 +1,4 @@
-"""Keeps keys in files: a secret one that its owner alone reads, and the public ones that somebody trusts.
+"""Reads and writes key files: a secret key that only its owner can read, and lists of trusted public keys.
 
 Pure: standard library only.
 """
@@ -28,7 +28,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class KeyFileError(Exception):
-    """A file of keys cannot be read or made; the text names it and says why."""
+    """A key file cannot be read or written; the text names it and says why."""
 
 
 class NoKeyFile(KeyFileError):
@@ -37,31 +37,31 @@ class NoKeyFile(KeyFileError):
 
 @dataclass(frozen=True)
 class TrustedKeys:
-    """The keys that somebody checks with: the contest's, and those of the witnesses they know."""
+    """The keys that a reader of releases trusts: the contest's, and those of known witnesses."""
 
     contest: VerifierKey
     witnesses: tuple[VerifierKey, ...] = ()
 
 
 def make_secret_key(name: str) -> SecretKey:
-    """Return a new random key; raises NoteError for a name that no key can have."""
+    """Return a new random key; raises NoteError for an invalid name."""
     return SecretKey(check_key_name(name), secrets.token_bytes(SEED_BYTES))
 
 
 def write_secret_key(path: Path, key: SecretKey) -> None:
-    """Keep a secret key in a new file that its owner alone can read; raises KeyFileError where something is there.
+    """Write a secret key to a new file that only its owner can read; raises KeyFileError where the file exists.
 
-    The file is whole and on the disk before it has its name, so a process that is killed leaves none or all of it.
+    The file is complete and on the disk before it gets its name, so a killed process leaves all of it or none.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Its owner alone reads it, and it is gone afterwards.
+        # Only its owner can read it, and it is removed afterwards.
         with tempfile.NamedTemporaryFile(prefix=f".{path.name}-", dir=path.parent) as beside:
             beside.write(f"{key.text()}\n".encode())
             beside.flush()
             os.fsync(beside.fileno())
-            os.link(beside.name, path)  # refuses to write over anything
-        sync_to_disk(path.parent)
+            os.link(beside.name, path)  # fails where the file exists
+        sync(path.parent)
     except FileExistsError as error:
         raise KeyFileError(f"{path} is there already, and nothing is written over it") from error
     except OSError as error:
@@ -69,7 +69,7 @@ def write_secret_key(path: Path, key: SecretKey) -> None:
 
 
 def read_secret_key(path: Path) -> SecretKey:
-    """Read a secret key; raises NoKeyFile without one, KeyFileError for a file that is none or that others can read."""
+    """Read a secret key; raises NoKeyFile without one, KeyFileError for an invalid file or one that others can read."""
     text = _read(path)
     if path.stat().st_mode & _OTHERS:
         raise KeyFileError(f"{path} can be read by others than its owner: chmod 600 {path}")
@@ -110,10 +110,10 @@ def _read(path: Path) -> str:
 
 
 def write_whole(path: Path, data: bytes, *, by_way_of: Path) -> None:
-    """Put bytes into a file that others read: all of them or none, also where the process is killed or the power fails.
+    """Write bytes to a file that others read: all of them or none, even if the process is killed or the power fails.
 
-    They are written into a hidden file in the folder `by_way_of` first, on the same disk; one that is left over from a
-    killed process is written over. A release's own folder holds nothing beside what is published.
+    They are first written to a hidden file in the folder `by_way_of`, on the same disk; one left over from a killed
+    process is overwritten. A release's own folder holds only published files.
     """
     beside = by_way_of / f".{path.name}.partial"
     beside.write_bytes(data)
@@ -122,8 +122,8 @@ def write_whole(path: Path, data: bytes, *, by_way_of: Path) -> None:
     sync_to_disk(path.parent)
 
 
-def sync_to_disk(path: Path) -> None:
-    """Bring a file's bytes, or a folder's names, to the disk."""
+def sync(path: Path) -> None:
+    """Flush a file's bytes, or a folder's names, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,7 +1,7 @@
-"""The contest's keys one after another: each is named in a statement, and the key before it signs that.
+"""The history of the contest's signing keys: a statement names each key, and the key before it signs the statement.
 
 Pure: standard library only. The statements and the keys of known witnesses are in `keys.json`, beside the releases.
-Nobody has to trust the file: whoever has one key follows the statements from it.
+Nobody has to trust the file: a reader who trusts one key follows the statements from it.
 """
 
 import json
@@ -26,7 +26,7 @@ from adjudication.verifier.untrusted_files import NotThere, UnreadableFile, read
 KEYS_FILE = "keys.json"
 MOST_KEYS_BYTES = 1 << 20
 _MOST_STATEMENTS = 1_000
-# No checkpoint begins with this line, because the name of a key has no spaces: neither can stand in for the other.
+# No checkpoint begins with this line, because a key's name has no spaces: neither can be mistaken for the other.
 _HEADING = "unanimous release key v1"
 _SINCE = re.compile(r"since ([1-9][0-9]{0,9})")
 
@@ -53,7 +53,7 @@ class KeyHistory:
         return self.statements[-1] if self.statements else None
 
     def key_for(self, size: int) -> VerifierKey | None:
-        """Return the key that signs release number `size`; None for releases of before the first key."""
+        """Return the key that signs release number `size`; None for releases before the first key."""
         return _followed(self.statements).key_for(size)
 
     def with_witness(self, key: VerifierKey) -> "KeyHistory":
@@ -79,19 +79,19 @@ class KeyHistory:
 
 @dataclass(frozen=True)
 class FollowedKeys:
-    """The keys that follow from one that is trusted: each with the number of the first release that it signs."""
+    """The keys that follow from a trusted key: each with the number of the first release that it signs."""
 
     periods: tuple[tuple[VerifierKey, int], ...]
 
     def key_for(self, size: int) -> VerifierKey | None:
-        """Return the key that signs release number `size`; None for those of before the trusted key."""
+        """Return the key that signs release number `size`; None for releases before the trusted key."""
         return next((key for key, since in reversed(self.periods) if since <= size), None)
 
 
 def follow_keys(trusted: VerifierKey, history: KeyHistory) -> FollowedKeys:
     """Follow the statements from a trusted key on; raises NoteError where one is not signed by the key before it.
 
-    A key that no statement names signs every release: so it is where `keys.json` is missing.
+    A key that no statement names signs every release, as where `keys.json` is missing.
     """
     place = next((number for number, each in enumerate(history.statements) if each.key == trusted), None)
     if place is None:
@@ -108,7 +108,7 @@ def follow_keys(trusted: VerifierKey, history: KeyHistory) -> FollowedKeys:
 
 
 def parse_keys(data: bytes) -> KeyHistory:
-    """Read `keys.json`; raises NoteError for what is none. Signatures are checked by `follow_keys`."""
+    """Read `keys.json`; raises NoteError where it is invalid. Signatures are checked by `follow_keys`."""
     try:
         values = read_json(data)
         statements, witnesses = _texts(values["statements"]), _texts(values["witnesses"])
@@ -121,7 +121,7 @@ def parse_keys(data: bytes) -> KeyHistory:
 
 
 def read_keys(folder: Path) -> KeyHistory:
-    """Read `keys.json` in a folder, empty where there is none; raises NoteError for what is none."""
+    """Read `keys.json` in a folder, empty where there is none; raises NoteError where it is invalid."""
     try:
         return parse_keys(read_bytes(folder, KEYS_FILE, MOST_KEYS_BYTES))
     except NotThere:

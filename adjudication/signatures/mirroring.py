@@ -1,4 +1,4 @@
-"""Keeps signatures and keys in a mirror: lines are added and never lost, and what changed is said.
+"""Updates signatures and keys in a mirror: lines are added and never lost, and changes are reported.
 
 Pure: standard library only.
 """
@@ -17,7 +17,7 @@ from adjudication.verifier.untrusted_files import UnreadableFile
 
 
 def merge_notes(here: SignedNote | None, other: SignedNote) -> SignedNote:
-    """Return the note that has the lines of both; raises NoteError where their texts differ: the chain forks."""
+    """Return a note with the lines of both; raises NoteError where their texts differ, which is a fork of the chain."""
     if here is None:
         return other
     if here.text != other.text:
@@ -28,12 +28,12 @@ def merge_notes(here: SignedNote | None, other: SignedNote) -> SignedNote:
 
 
 def keep_signature(place: Path, fetched: bytes) -> Iterator[str]:
-    """Add what the contest sent to `manifest.sig` of the release in the folder `place`; yields what differs."""
+    """Add the contest's lines to `manifest.sig` of the release in the folder `place`; yields differences."""
     try:
         here = read_signature(place)
         note = merge_notes(here, _parse_signature(place, fetched))
         data = note.encode()
-        parse_note(data)  # with the lines of both it may be larger than what anybody reads
+        parse_note(data)  # with the lines of both it may be longer than readers accept
         if note != here:
             write_whole(place / form.SIGNATURE, data, by_way_of=place.parent)
     except (NoteError, UnreadableFile) as error:
@@ -41,7 +41,7 @@ def keep_signature(place: Path, fetched: bytes) -> Iterator[str]:
 
 
 def _parse_signature(place: Path, fetched: bytes) -> SignedNote:
-    """Read what was fetched; raises NoteError where it is of another manifest, or not made by the key that it names."""
+    """Read a fetched note; raises NoteError where it is about another manifest, or not made by the key it names."""
     note = parse_note(fetched)
     checkpoint = parse_checkpoint(note.text)
     if (checkpoint.name, checkpoint.sha256) != (place.name, file_sha256(place, form.MANIFEST)):
@@ -53,10 +53,9 @@ def _parse_signature(place: Path, fetched: bytes) -> SignedNote:
 
 
 def keep_keys(folder: Path, fetched: bytes) -> Iterator[str]:
-    """Put the contest's `keys.json` into the mirror's folder; yields what differs from the one that is there.
+    """Copy the contest's `keys.json` into the mirror's folder; yields differences from the mirror's own.
 
-    A statement that was published once stays: one that is missing or another now is a difference, and nothing is
-    written over.
+    A published statement is permanent: if one is missing or changed, that is a difference and the mirror's file stays.
     """
     try:
         here, other = read_keys(folder), parse_keys(fetched)

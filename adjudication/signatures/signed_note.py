@@ -25,11 +25,11 @@ _PRIVATE = "PRIVATE+KEY+"
 
 
 class NoteError(ValueError):
-    """What was read is no note, no key, or not signed as it says; the text says why."""
+    """The text is not a note, not a key, or not signed as it claims; the message says why."""
 
 
 class SignatureKind(IntEnum):
-    """The first byte of a key: what its signatures are made over."""
+    """The first byte of a key: the kind of its signatures, and so the bytes that they sign."""
 
     ED25519 = 1
     COSIGNATURE = 4
@@ -51,7 +51,7 @@ class VerifierKey:
 
     @property
     def short(self) -> str:
-        """Name and ID in one word, to be read by people; it is no proof of anything."""
+        """Name and ID in one word, for people to read; not a proof."""
         return f"{self.name}+{self.key_id.hex()}"
 
     def __str__(self) -> str:
@@ -80,7 +80,7 @@ class SecretKey:
 
 @dataclass(frozen=True)
 class SignatureLine:
-    """One line below a note: the key it names, and what that key made."""
+    """One line below a note: the key it names, and the signature by that key."""
 
     name: str
     key_id: bytes
@@ -104,7 +104,7 @@ class SignatureLine:
 
     @property
     def cosigned_time(self) -> datetime | None:
-        """The same as a time in UTC; None also where no calendar has it."""
+        """The same as a time in UTC; None also for a time that no calendar has."""
         try:
             return None if self.cosigned_at is None else datetime.fromtimestamp(self.cosigned_at, UTC)
         except (OverflowError, ValueError, OSError):
@@ -127,11 +127,11 @@ class SignedNote:
         return (self.text + "\n" + "".join(f"{line}\n" for line in self.lines)).encode()
 
     def with_line(self, line: SignatureLine) -> "SignedNote":
-        """Return the note with one more line; the same note where it has the line."""
+        """Return the note with one more line; unchanged where it has the line."""
         return self if line in self.lines else SignedNote(self.text, (*self.lines, line))
 
     def check(self, key: VerifierKey) -> SignatureLine | None:
-        """Return the line of a key, checked; None where the note has none of it.
+        """Return the line of a key after checking it; None where the note has no line of this key.
 
         Raises NoteError where a line names the key and the key did not make it.
         """
@@ -155,7 +155,7 @@ def cosign_note(text: str, key: SecretKey, *, at: int) -> SignatureLine:
 
 
 def parse_note(data: bytes) -> SignedNote:
-    """Read a note; raises NoteError for what is none. No signature is checked."""
+    """Read a note; raises NoteError for an invalid one. No signature is checked."""
     if len(data) > MOST_NOTE_BYTES:
         raise NoteError(f"a note of more than {MOST_NOTE_BYTES:,} bytes")
     try:
@@ -174,7 +174,7 @@ def parse_note(data: bytes) -> SignedNote:
 
 
 def parse_verifier_key(text: str) -> VerifierKey:
-    """Read a public key, a vkey in one line; raises NoteError for what is none."""
+    """Read a public key, a vkey in one line; raises NoteError for an invalid one."""
     name, key_id, data = _parse_key(text)
     try:
         kind = SignatureKind(data[0])
@@ -190,7 +190,7 @@ def parse_verifier_key(text: str) -> VerifierKey:
 
 
 def parse_secret_key(text: str) -> SecretKey:
-    """Read a secret key, one line of text; raises NoteError for what is none, without repeating it."""
+    """Read a secret key, one line of text; raises NoteError for an invalid one, without repeating it."""
     if not text.startswith(_PRIVATE):
         raise NoteError("no private key")
     name, key_id, data = _parse_key(text.removeprefix(_PRIVATE))
@@ -203,12 +203,12 @@ def parse_secret_key(text: str) -> SecretKey:
 
 
 def is_secret(text: str) -> bool:
-    """Say whether a text is meant to be a private key."""
+    """Say whether a text looks like a secret key."""
     return text.startswith(_PRIVATE)
 
 
 def check_key_name(name: str) -> str:
-    """Return a name that a key can have; raises NoteError."""
+    """Return the name of a key; raises NoteError for an invalid one."""
     if not name or len(name) > MOST_NAME_LETTERS or "+" in name or not name.isprintable():
         raise NoteError(f"a key's name has 1 to {MOST_NAME_LETTERS} letters that can be seen, and no plus")
     if any(letter.isspace() for letter in name):
@@ -251,7 +251,7 @@ def _base64(data: bytes) -> str:
 
 
 def bytes_in_base64(text: str) -> bytes:
-    """Return the bytes that a text stands for; raises NoteError for another form than the canonical one."""
+    """Return the bytes that a text encodes; raises NoteError for another form than the canonical one."""
     try:
         data = base64.b64decode(text, validate=True)
     except ValueError as error:

@@ -1,1 +1,1 @@
-"""The release verifier's checks, one table or one rule each; bare Python."""
+"""The release verifier's checks, one table or one rule each. Standard library only."""

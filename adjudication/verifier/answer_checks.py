@@ -1,5 +1,4 @@
-"""Checks the times of panels and answers, which questions were asked, and the files that are derived from the answers
-(R7, R8, R10-R12, R19, R39).
+"""Checks taskers' responses and panels: times, required questions, derived files (R7, R8, R10-R12, R19, R39).
 
 Pure: standard library only.
 """
@@ -27,7 +26,7 @@ from labeling.enums import Answer, Label, PanelState
 from labeling.outline_gate import class_to_outline
 from policy.enums import OutlineGate
 
-# What is read here of a release: no more is handed to another process.
+# The tables that these checks read: only they are passed to another process.
 _TABLES = (form.IMAGES, form.RESPONSES, form.PANELS, form.RULINGS, form.CASES)
 _STATEMENTS = ("complete", "unoccluded", "real")
 _QUESTIONS = ("contains_bird", "contains_bicycle", *_STATEMENTS)
@@ -37,7 +36,7 @@ _WITH_ALL = (PanelState.FULL, PanelState.SETTLED)
 
 
 def begin_answers(release: CheckedRelease, processes: Executor | None) -> Callable[[], tuple[Findings, int]]:
-    """Begin to check the answers in another process where there is one; returns what waits for the result."""
+    """Begin to check the responses, in another process if there is one; returns a function that waits for it."""
     if processes is None:
         return partial(check_answers, release)
     manifest, none = release.manifest.without_files(), EarlierReleases((), whole=False)
@@ -47,7 +46,7 @@ def begin_answers(release: CheckedRelease, processes: Executor | None) -> Callab
     ).result
 
 
-# What is known of the counted answers of a panel: none yet; some, all before it was full; one at the time it was full.
+# The counted responses of a panel so far: none; some, all before it was full; one at the time it was full.
 _NO_ANSWER, _BEFORE_FULL, _WHEN_FULL = range(3)
 
 
@@ -65,8 +64,8 @@ class _PanelTimes:
 
 
 def check_answers(release: CheckedRelease) -> tuple[Findings, int]:
-    """Check each answer against its panel and against the questions that were asked, and the files that are derived
-    from all of them. Returns what was found, and how many pictures have a row of `tasker_data.csv`."""
+    """Check each response against its panel and against the required questions, and the files that are derived from all
+    responses. Returns the findings, and how many pictures have a row of `tasker_data.csv`."""
     findings, responses = Findings(), release.rows(form.RESPONSES)
     panels, counted = _PanelTimes(release.rows(form.PANELS)), Panels(responses)
     ids, times = array("Q"), Times()
@@ -98,7 +97,7 @@ def check_answers(release: CheckedRelease) -> tuple[Findings, int]:
 
 
 def _check_times(row: Row, at: str, counts: bool, panels: _PanelTimes, number: int, findings: Findings) -> None:
-    """No answer comes before its panel was dealt, and no counted one after it was full (R7)."""
+    """Check that no response comes before its panel was dealt, and no counted one after it was full (R7)."""
     dealt_at, full_at = panels.dealt_at[number], panels.full_at[number]
     if is_before(at, dealt_at):
         findings.add_cell(form.RESPONSES, row, "submitted_at", f"not before {dealt_at}, when its panel was dealt")
@@ -112,8 +111,8 @@ def _check_times(row: Row, at: str, counts: bool, panels: _PanelTimes, number: i
 def _check_questions(
     row: Row, answers: Sequence[str], outline: str, gates: frozenset[OutlineGate], findings: Findings
 ) -> None:
-    """Questions 3 and 4 are answered exactly where they were asked (R10, R12). What does not count is left out: of
-    gold, another policy may have asked."""
+    """Check that questions 3 and 4 have answers exactly where they are required (R10, R12). Uncounted responses are
+    left out: for gold, another policy may apply."""
     bird, bicycle, *statements = answers
     expected = _outline_expected(bird, bicycle, gates)
     if len(expected) != 1:
@@ -129,12 +128,12 @@ def _check_questions(
 
 @lru_cache(1 << 10)
 def _outline_expected(bird: str, bicycle: str, gates: frozenset[OutlineGate]) -> frozenset[bool]:
-    """Return whether the class was to be outlined, by each of the gates."""
+    """Return whether an outline was required, according to each of the gates."""
     return frozenset(class_to_outline(Answer(bird), Answer(bicycle), gate) is not None for gate in gates)
 
 
 def _check_panels(release: CheckedRelease, panels: _PanelTimes, findings: Findings) -> None:
-    """Panels are numbered without a gap, full where they say so, and joined by as many as the board asked for."""
+    """Check that panels are numbered without a gap, full where they say so, and joined as the board requested."""
     asked = _case_times_by_panel(release)
     image, follows = "", 0
     for at, row in enumerate(release.rows(form.PANELS)):
@@ -155,7 +154,7 @@ def _check_panels(release: CheckedRelease, panels: _PanelTimes, findings: Findin
 
 
 def _case_times_by_panel(release: CheckedRelease) -> dict[tuple[str, str], list[str]]:
-    """Return picture, panel -> when the board asked more taskers of it (R19)."""
+    """Return picture, panel -> when the board decided that more taskers join it (R19)."""
     asked: dict[tuple[str, str], list[str]] = {}
     for row in release.rows(form.CASES):
         if row["outcome"] == CaseOutcome.MORE_TASKERS:
@@ -166,8 +165,8 @@ def _case_times_by_panel(release: CheckedRelease) -> dict[tuple[str, str], list[
 def _check_rulings(
     panels: _PanelTimes, submitted_at: Callable[[int], str], release: CheckedRelease, findings: Findings
 ) -> RowIndex[str]:
-    """A ruling comes after what it counts and after the ruling before it, under the policy of its time (R7, R16).
-    Returns image -> the ruling that holds."""
+    """Check that a ruling comes after the responses it counts and the ruling before it, under the policy of its time
+    (R7, R16). Returns image -> the ruling in force."""
     image, earlier = "", ""
     numbers: dict[str, int] = {}
     for place, row in enumerate(release.rows(form.RULINGS)):
@@ -192,10 +191,10 @@ def _check_rulings(
 
 
 class DerivedFiles:
-    """Both files, from images, the ruling on each that holds, and the counted responses."""
+    """Both derived files, from images, the ruling in force on each, and the counted responses."""
 
     def __init__(self, images: Sequence[Row], newest: Mapping[str, Row], panels: Panels) -> None:
-        """Begin without a line: `tasker_rows` is how many rows of pictures `tasker_data` gave."""
+        """Begin without a line: `tasker_rows` counts the pictures' rows that `tasker_data` yields."""
         self._images, self._newest, self._panels = images, newest, panels
         self.tasker_rows = 0
 
@@ -203,7 +202,7 @@ class DerivedFiles:
         """Find every line in which a file of the release differs."""
         lines = self.tasker_data()
         compare_text(folder, form.TASKER_DATA, lines, findings)
-        deque(lines, maxlen=0)  # without a file none was taken, and they are counted
+        deque(lines, maxlen=0)  # without a file no line was consumed: consume them all, so that they are counted
         compare_text(folder, form.COCO, self.coco(manifest), findings)
 
     def tasker_data(self) -> Iterator[str]:

@@ -20,12 +20,12 @@ from adjudication.verifier.rows import Row
 from adjudication.verifier.votes import value_of
 from common.audit.chain import ChainEnd, ChainRow, problem
 
-# The action of the trail by which a release was published.
+# The action that the audit trail records when a release is published.
 _PUBLISHED = "release.publish"
 
 
 def check_audit(release: CheckedRelease, findings: Findings) -> None:
-    """Check every row, and that the first one follows the last of the releases before, or is the first of all."""
+    """Check every row, and that the first one follows the last row of the earlier releases, or is the very first."""
     rows = release.rows(form.AUDIT)
     if rows:
         _check_first(rows[0], release, findings)
@@ -43,7 +43,7 @@ def check_audit(release: CheckedRelease, findings: Findings) -> None:
 
 
 def check_publications(release: CheckedRelease, findings: Findings) -> None:
-    """The trail names the manifest of every release that it published, and nothing in that release is later (R39)."""
+    """Check that the trail has every release's manifest hash, and that nothing in the release is later (R39)."""
     before = {each.manifest.name: each for each in release.earlier.releases}
     for row in release.rows(form.AUDIT):
         names = _json(row["subject"]).get("release") if row["action"] == _PUBLISHED else None
@@ -67,7 +67,7 @@ def check_publications(release: CheckedRelease, findings: Findings) -> None:
 
 # Times that may be later than the release that names them.
 _TO_COME = frozenset({"due_at"})
-# The moment of a release is when it was begun to be built; what is read for it may be a little later.
+# The time of a release is when its export began; rows that were read for it may be a little later.
 _BUILDING = timedelta(hours=1)
 _TIMES = frozenset({TIME.form.pattern, TIME.optional().form.pattern})
 
@@ -81,7 +81,7 @@ def _json(cell: str) -> dict[str, Any]:
 
 
 def _begin(rows: Sequence[Row]) -> ChainEnd:
-    """Return where the rows take the chain up, as the first of them says it; the very first row follows none."""
+    """Return the link of the chain that the first row names as its predecessor; the very first row has none."""
     if not rows or rows[0]["number"] == "1":
         return ChainEnd()
     return ChainEnd(int(rows[0]["number"]) - 1, rows[0]["previous"])
@@ -95,7 +95,7 @@ def _problem(end: ChainEnd, row: Row) -> str:
 
 
 def chain_link_of_row(row: Mapping[str, str]) -> ChainRow:
-    """Return a row of `audit.csv` as the chain sees it; raises ValueError for JSON that is none."""
+    """Return a row of `audit.csv` in the form that the chain hashes; raises ValueError for invalid JSON."""
     return ChainRow(int(row["number"]), _public(row), row["private_sha256"], row["previous"], row["sha256"])
 
 
@@ -109,7 +109,7 @@ def _public(row: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _check_first(row: Row, release: CheckedRelease, findings: Findings) -> None:
-    """The first row follows the last one of the week before; weeks between may have been released with rows, too."""
+    """Check that the first row follows the last one of the week before; releases in between may have rows too."""
     last = next((row for each in reversed(release.weeks_before) for row in deque(each.stream(form.AUDIT), 1)), None)
     before = ChainEnd(int(last["number"]), last["sha256"]) if last is not None else ChainEnd()
     number = int(row["number"])
@@ -121,7 +121,7 @@ def _check_first(row: Row, release: CheckedRelease, findings: Findings) -> None:
 
 
 def _is_next(release: CheckedRelease) -> bool:
-    """Say whether no release can lie between this one and the last week before it that is here."""
+    """Say whether no release can exist between this one and the last earlier week that is present."""
     return release.earlier.whole or any(
         each.manifest.values["week_end"] == release.manifest.values["week_start"] for each in release.weeks_before[-1:]
     )

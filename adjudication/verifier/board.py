@@ -26,7 +26,7 @@ _OF_PICTURES = (form.CASES, form.EXAMINATIONS)
 
 @dataclass(frozen=True)
 class _Record:
-    """The release, what is found in it, and the rulings and the panels of the pictures that came before the board."""
+    """The release, its findings, and the rulings and panels of the pictures about which the board had a case."""
 
     release: CheckedRelease
     findings: Findings
@@ -34,13 +34,13 @@ class _Record:
     panels: Mapping[tuple[str, str], Row]
 
     def ruling(self, image_id: str, number: str) -> Row | None:
-        """Return a ruling; None where there is no such one."""
+        """Return a ruling; None where it does not exist."""
         return self.rulings.get(image_id, {}).get(number)
 
 
 def check_board(release: CheckedRelease, findings: Findings) -> None:
-    """Check what the third revision of the format says of the board."""
-    # Few pictures come before the board.
+    """Check the board's tables, which exist since the third revision of the format."""
+    # The board has cases about few pictures.
     pictures = {row["image_id"] for file in _OF_PICTURES for row in release.rows(file)}
     rulings: dict[str, dict[str, Row]] = defaultdict(dict)
     for row in release.rows(form.RULINGS) if pictures else ():
@@ -81,7 +81,7 @@ def _check_case(row: Row, record: _Record) -> None:
 
 
 def _what_came_of_it(row: Row, before: Row, record: _Record) -> dict[str, str]:
-    """Return the ruling that was made, the panel that was asked, and the ruling that came of it, as they follow."""
+    """Return the cells that follow: the board's ruling, the panel of more taskers, and the ruling on that panel."""
     number, came = row["ruling_number"], {"made_ruling_number": "", "asked_panel": ""}
     if row["outcome"] == CaseOutcome.MORE_TASKERS:
         return came | _panel_asked_again(row, before, record)
@@ -91,8 +91,8 @@ def _what_came_of_it(row: Row, before: Row, record: _Record) -> dict[str, str]:
 
 
 def _panel_asked_again(row: Row, before: Row, record: _Record) -> dict[str, str]:
-    """More taskers join the panel of a valid verdict; a fresh one takes the place of a rejection's (R19). A later
-    ruling on that panel came of it."""
+    """Return the panel of the added taskers, and the ruling on it: for a valid verdict they join the panel, for a
+    rejection a fresh panel replaces it (R19)."""
     joins = before["verdict"] == Verdict.VALID
     asked = before["panel"] if joins else str(int(before["panel"]) + 1)
     panel = record.panels.get((row["image_id"], asked))
@@ -105,15 +105,15 @@ def _panel_asked_again(row: Row, before: Row, record: _Record) -> dict[str, str]
     later = (int(ruling["number"]) for ruling in of_rules)
     result = min((number for number in later if number > int(row["ruling_number"])), default=None)
     if result is None and panel is not None and panel["state"] == PanelState.HELD:
-        result = int(row["ruling_number"])  # the picture was kept out: nobody rules again (R24)
+        result = int(row["ruling_number"])  # the picture was kept out: there is no further ruling (R24)
     return {"asked_panel": asked, "result_ruling_number": "a later ruling on it" if result is None else str(result)}
 
 
 def _check_overrule(row: Row, record: _Record) -> None:
-    """An overrule is a ruling of the board with its class, its reasons and its explanation (R20)."""
+    """Check that an overrule made a ruling of the board with its class, its reasons and its explanation (R20)."""
     made = record.ruling(row["image_id"], row["made_ruling_number"])
     if made is None:
-        return  # there is no such ruling: another number follows, or the one that follows is missing
+        return  # there is no such ruling: another number follows, or the ruling is missing, which is reported elsewhere
     if made["decided_by"] != DecidedBy.BOARD:
         record.findings.add(
             form.CASES, row, f"ruling {made['number']} by the {made['decided_by']}", "a ruling by the board"
@@ -123,7 +123,7 @@ def _check_overrule(row: Row, record: _Record) -> None:
 
 
 def _check_rulings(record: _Record) -> None:
-    """Each ruling of the board has the one case that made it, and each made ruling is there."""
+    """Check that each ruling of the board has exactly one case that made it, and that each such ruling exists."""
     made = Counter((row["image_id"], row["made_ruling_number"]) for row in record.release.rows(form.CASES))
     for ruling in record.release.rows(form.RULINGS):
         key = (ruling["image_id"], ruling["number"])
@@ -165,7 +165,7 @@ def _wrong_with_appeal(row: Row, record: _Record) -> Iterator[tuple[str, str]]:
 
 
 def _wrong_with_words(row: Row, words: str, case: Row) -> Iterator[tuple[str, str]]:
-    """What a team says it says before the decision."""
+    """Yield what is wrong with a team's statement: its time is not while the case was open, or it is empty."""
     if is_before(row["sent_at"], case["opened_at"]) or is_before(case["decided_at"], row["sent_at"]):
         yield row["sent_at"], "a time while the case was open"
     if not words:
@@ -173,7 +173,7 @@ def _wrong_with_words(row: Row, words: str, case: Row) -> Iterator[tuple[str, st
 
 
 def _wrong_with_side(row: Row, case: Row, record: _Record) -> Iterator[tuple[str, str]]:
-    """A defender appeals a valid verdict for a defense, an attacker a rejection (R18)."""
+    """Yield what is wrong with the side: a defender appeals a valid verdict, an attacker a rejection (R18)."""
     ruling = record.ruling(case["image_id"], case["ruling_number"])
     side = AppealSide.DEFENDER if ruling and ruling["verdict"] == Verdict.VALID else AppealSide.ATTACKER
     if ruling is not None and row["side"] != side:
@@ -181,7 +181,8 @@ def _wrong_with_side(row: Row, case: Row, record: _Record) -> Iterator[tuple[str
 
 
 def _wrong_with_right(row: Row, case: Row, record: _Record) -> Iterator[tuple[str, str]]:
-    """Who sent the picture appeals its rejection, whose defense was at stake a valid verdict, in its days (R18)."""
+    """Yield why a team may not appeal: only a sender may appeal a rejection, only a staked defense's team a valid
+    verdict, and only within the policy's days (R18)."""
     ruling, release = record.ruling(case["image_id"], case["ruling_number"]), record.release
     if ruling is None:
         return
@@ -189,7 +190,7 @@ def _wrong_with_right(row: Row, case: Row, record: _Record) -> Iterator[tuple[st
     until = time_of(ruling["decided_at"]) + timedelta(days=policy.policy.appeal_days if policy else 0)
     attacks = release.attacks_by_image.get(row["image_id"], ())
     sent = [each for each in attacks if release.same_team(each["team_id"], row["team_id"])]
-    # A copy that was sent, or a team that was merged, after this week is only in a later release.
+    # A copy sent, or a team merged, after this week is only in a later release.
     end = release.manifest.values["week_end"]
     if row["sent_at"] >= end and row["side"] == AppealSide.ATTACKER and not sent:
         record.findings.note(f"appeal {row['appeal_id']}: team {row['team_id']} sent the picture in no release here")
@@ -239,7 +240,7 @@ def _check_statements(record: _Record) -> None:
 
 
 def _check_motions(record: _Record) -> None:
-    """A motion was decided as its votes say; what was done by it is there exactly when it was carried."""
+    """Check that a motion was decided as its votes say, and that its effect is recorded exactly when it was carried."""
     made: dict[str, list[Row]] = {row["case_id"]: [] for row in record.release.rows(form.MOTIONS)}
     for row in record.release.rows(form.DECISIONS):
         if row["case_id"] in made:
@@ -271,7 +272,7 @@ def _unreadable(row: Row, columns: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _check_examinations(record: _Record) -> None:
-    """A confirmation is of a rejection that there was, as far as the releases before are here."""
+    """Check that a confirmation is about an existing rejection, as far as the earlier releases are present."""
     rows = record.release.rows(form.EXAMINATIONS)
     earlier = record.release.rows_before(form.RULINGS) if rows else ()
     before = {(row["image_id"], row["number"]): row for row in earlier}

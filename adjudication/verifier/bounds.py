@@ -1,4 +1,4 @@
-"""Checks what the declarations of columns say binds them (R39): references, order in time, range, uniqueness.
+"""Checks the bounds that release columns declare (R39): references, order in time, range, uniqueness.
 
 Pure: standard library only.
 """
@@ -14,17 +14,17 @@ from adjudication.verifier.moments import is_before
 from adjudication.verifier.release import CheckedRelease
 from adjudication.verifier.rows import Row
 
-# A row -> what its cell would have to be, where it is not that; None where it is.
+# A function from a row to what its cell would have to be; None where the cell is right.
 Check: TypeAlias = Callable[[Row], str | None]
 
 
 def check_bounds(release: CheckedRelease, findings: Findings) -> None:
-    """Check every bound of every column that the release has. Each row is looked at once, and what was found is in the
-    order of the bounds."""
+    """Check every bound of every column of the release. Each row is read once; the findings are in the order of the
+    bounds."""
     for file, declared in tables_of(release.manifest.revision).items():
         rows = release.rows(file)
         bounds = [(name, bound) for name, column in declared.items() for bound in column.bounds if rows]
-        # The rows ascend by their key: what is that alone is there once.
+        # The rows ascend by their key: a column that is the whole key is unique by that.
         bounds = [each for each in bounds if each != (*DECLARED[file].key, columns.Once())]
         checks = [(name, _check_of(bound, file, name, release), Findings()) for name, bound in bounds]
         for row in rows if checks else ():
@@ -45,7 +45,7 @@ def _check_of(bound: object, file: str, name: str, release: CheckedRelease) -> C
 @_check_of.register
 def _(bound: columns.NamesRow, file: str, name: str, release: CheckedRelease) -> Check:
     here = release.by(bound.table, bound.column)
-    # Of what an earlier release says nothing is known where the chain is not here from its first release on.
+    # References to earlier releases cannot be checked where the chain is not complete from its first release on.
     unknown = bound.earlier and not release.earlier.whole
     before = release.earlier_by(bound.table, bound.column) if bound.earlier else {}
 

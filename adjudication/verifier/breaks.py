@@ -1,4 +1,4 @@
-"""Derives the breaks of a release again from its rulings and predictions (R29, R30).
+"""Recomputes the breaks of a release from its rulings and predictions, and compares them (R29, R30).
 
 Pure: standard library only.
 """
@@ -17,7 +17,7 @@ from labeling.enums import Label, Origin
 
 # defense, image -> round -> the prediction's row
 Predictions: TypeAlias = dict[tuple[str, str], dict[int, Row]]
-# defense, image, round: there is no answer and none will come
+# (defense, image, round): there is no prediction and there will be none
 Faults: TypeAlias = set[tuple[str, str, int]]
 
 # The rule book under which every picture of a release could break a defense.
@@ -30,7 +30,7 @@ def _is_mistake(label: str, answer: str) -> bool:
 
 
 def read_predictions(rows: Sequence[Row], findings: Findings) -> Predictions:
-    """Gather the predictions: there is one in each round."""
+    """Collect the predictions, and check that each round has at most one."""
     predictions: Predictions = {}
     for row in rows:
         rounds = predictions.setdefault((intern(row["defense_id"]), intern(row["image_id"])), {})
@@ -42,7 +42,7 @@ def read_predictions(rows: Sequence[Row], findings: Findings) -> Predictions:
 
 
 def read_faults(rows: Sequence[Row], predictions: Predictions, findings: Findings) -> Faults:
-    """Gather the faults: where one is, no prediction is (R30)."""
+    """Collect the faults, and check that there is no prediction in the place of one (R30)."""
     faults: Faults = set()
     for row in rows:
         defense_id, image_id, number = intern(row["defense_id"]), intern(row["image_id"]), int(row["round"])
@@ -54,8 +54,8 @@ def read_faults(rows: Sequence[Row], predictions: Predictions, findings: Finding
 
 
 def pictures_with_gaps(release: CheckedRelease, predictions: Predictions, faults: Faults) -> list[str]:
-    """Return, of each valid picture that lacks an answer or a fault of some defense in force in some round, its first
-    gap (R29). The rounds are the fewest that a policy of the release asks for."""
+    """Return the first gap of each valid picture that lacks both prediction and fault of some defense in force in some
+    round (R29). The number of rounds is the least that a policy of the release requires."""
     in_force = [row["defense_id"] for row in release.rows(form.DEFENSES) if not row["retired_at"]]
     rounds = min((each.policy.evaluation_runs for each in release.policies.named.values()), default=0)
     expected = [(defense_id, number) for defense_id in in_force for number in range(1, rounds + 1)]
@@ -65,9 +65,9 @@ def pictures_with_gaps(release: CheckedRelease, predictions: Predictions, faults
 
 
 def check_complete(release: CheckedRelease, predictions: Predictions, faults: Faults, findings: Findings) -> None:
-    """Every valid image has an answer or a fault of every defense in force in every round.
+    """Check that every valid image has a prediction or a fault of every defense in force in every round.
 
-    Images the release says were waiting are excepted. One line for each image, its first gap, however many there are.
+    Images that the release says were waiting are excepted. Reports only the first gap of each image.
     """
     gaps = pictures_with_gaps(release, predictions, faults)
     if len(gaps) > release.manifest.waiting("runs"):
@@ -86,9 +86,10 @@ def _first_gap(
 
 
 def pictures_outside(tables: Mapping[str, Sequence[Row]], manifest: Manifest) -> frozenset[str]:
-    """Return the pictures that break nothing under the rule book of the release (R29).
+    """Return the pictures that cannot break a defense under the rule book of the release (R29).
 
-    From the second one on these are the pictures that no attack sent before they were known otherwise (R26). Withdrawn
+    From the second rule book on these are the pictures that no attack sent before they were known otherwise (R26).
+    Withdrawn
     attacks are in no release, and an attack that came first is of the week of its picture.
     """
     if manifest.rule_book == _ALL_BREAK or form.PROVENANCE not in tables:
@@ -116,9 +117,9 @@ def check_breaks(
     outside: Collection[str],
     findings: Findings,
 ) -> None:
-    """The breaks under the rulings that hold are exactly those that follow, each proved by a prediction.
+    """Check that the breaks are exactly those that follow from the rulings in force, each proved by a prediction.
 
-    A picture of `outside` breaks nothing.
+    A picture of `outside` breaks no defense.
     """
     broken = {row["image_id"] for row in rows}
     labels = {
@@ -155,7 +156,7 @@ def check_mistakes(
     images: Mapping[str, Row],
     findings: Findings,
 ) -> None:
-    """The mistakes outside the contest are exactly those that follow, each in its first round (R29)."""
+    """Check that the mistakes outside the contest are exactly those that follow, each in its first round (R29)."""
     follows = {
         pair: (str(number), label)
         for pair, (number, label) in _mistakes(newest, predictions).items()
@@ -174,7 +175,7 @@ def _mistake_words(mistake: tuple[str, str] | None) -> str:
 
 
 def _check_break(row: Row, label: str, predictions: Predictions, findings: Findings) -> None:
-    """The prediction a break names is there, and is a confident mistake under the ruling it names."""
+    """Check that the prediction a break names exists, and is a confident mistake under the ruling it names."""
     proof = predictions.get((row["defense_id"], row["image_id"]), {}).get(int(row["round"]))
     if not label:
         findings.add(form.BREAKS, row, f"ruling {row['ruling_number']}", "a ruling of valid")
@@ -187,7 +188,7 @@ def _check_break(row: Row, label: str, predictions: Predictions, findings: Findi
 
 
 def _mistakes(newest: Mapping[str, Row], predictions: Predictions) -> dict[tuple[str, str], tuple[int, str]]:
-    """Return defense, image -> the first round of a confident mistake under the ruling that holds, and its label."""
+    """Return defense, image -> the first round of a confident mistake under the ruling in force, and its label."""
     found: dict[tuple[str, str], tuple[int, str]] = {}
     for (defense_id, image_id), rounds in predictions.items():
         label = newest[image_id]["label"] if image_id in newest else ""
@@ -198,7 +199,7 @@ def _mistakes(newest: Mapping[str, Row], predictions: Predictions) -> dict[tuple
 
 
 def check_unproved(rows: Sequence[Row], predictions: Predictions, outside: Collection[str], findings: Findings) -> None:
-    """A break that an answer of this release proves is in `breaks.csv` and nowhere else."""
+    """Check that no prediction of this release proves an unproved break: such a break belongs in `breaks.csv`."""
     for row in rows:
         if row["image_id"] in outside:
             findings.add_cell(form.UNPROVED, row, "image_id", "a picture that an attack sent")

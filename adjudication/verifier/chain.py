@@ -1,4 +1,4 @@
-"""The chain of releases: each manifest holds the hash of the one published before it (R39).
+"""Checks the chain of releases: each manifest holds the hash of the one published before it (R39).
 
 Pure: standard library only.
 """
@@ -27,8 +27,8 @@ _NO_FORK = "one release of each name, and one after each"
 
 @dataclass(frozen=True)
 class ListedRelease:
-    """A release as the contest lists it. `previous_sha256` is that of the manifest published before, empty at first;
-    `size` is the zip's, in bytes; `signed` says that the contest has a signature of it."""
+    """A row of the contest's list of releases. `previous_sha256` is the hash of the manifest before, empty at first;
+    `size` is the zip's, in bytes; `signed` says that the contest has a signature of the release."""
 
     name: str
     week: str
@@ -40,9 +40,9 @@ class ListedRelease:
 
 
 def parse_listed_release(row: Any) -> ListedRelease:
-    """Read a row of the list with mistrust: names and hashes go into paths and comparisons, sizes into bounds.
+    """Read an untrusted row of the list: names and hashes are used in paths and comparisons, sizes as limits.
 
-    Raises ValueError, KeyError or TypeError for what is no such row.
+    Raises ValueError, KeyError or TypeError for an invalid row.
     """
     for key, parse in _CELLS.items():
         if parse(row[key]) is None:
@@ -97,7 +97,7 @@ def _add(findings: Findings, release: ListedRelease, what: str, recorded: object
 
 
 def check_chain(folder: Path, manifest: Manifest, previous: Path | None, findings: Findings) -> None:
-    """Compare the release with `previous`, or with the releases that lie beside it."""
+    """Compare the release with `previous`, or with the releases in the same folder."""
     if previous is not None:
         _check_previous(manifest, read_neighbour(previous), findings)
         return
@@ -117,7 +117,7 @@ def check_chain(folder: Path, manifest: Manifest, previous: Path | None, finding
 
 
 def releases_beside(folder: Path) -> list[Manifest]:
-    """Return the manifests of the releases that lie in the same folder as this one."""
+    """Return the manifests of the releases in the same folder as this one."""
     here = folder.resolve()
     beside = []
     for name in names_in(here.parent):
@@ -163,7 +163,7 @@ def _link_in(manifest: Manifest) -> _Link:
 
 
 def _fork_words(one: _Link, other: _Link) -> str:
-    """Say how two releases fork the chain, by one name or one predecessor; empty where they do not."""
+    """Say how two releases fork the chain, by the same name or the same predecessor; empty where they do not."""
     if one.sha256 == other.sha256:
         return ""
     if one.name == other.name:

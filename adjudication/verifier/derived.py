@@ -1,6 +1,7 @@
 """Writes the derived files of a release, `tasker_data.csv` and `annotations.coco.json` (R39).
 
-Pure. The exporter writes with these functions and the verifier writes both files anew, to compare them byte by byte.
+Pure. The exporter writes both files with these functions, and the verifier writes them again to compare them byte by
+byte. COCO is the annotation format of the dataset Common Objects in Context.
 """
 
 import json
@@ -38,8 +39,8 @@ AREA_UNITS = 2 * HUNDREDTHS_PER_PIXEL**2
 
 
 class ReleasedPicture(NamedTuple):
-    """An image, and what its newest ruling says: `label` is None unless that is valid; `counted` are the ids of the
-    responses that it counted, None without a ruling."""
+    """An image with its newest ruling: `label` is None unless that is valid; `counted` are the ids of the responses
+    that it counted, None without a ruling."""
 
     image_id: str
     sha256_pixels: str
@@ -49,8 +50,8 @@ class ReleasedPicture(NamedTuple):
     counted: frozenset[int] | None = None
 
     def heard(self, responses: Sequence["CountedResponse"]) -> Sequence["CountedResponse"]:
-        """Return the responses that the ruling that holds counted: of a picture with several panels, or one that more
-        taskers joined (R19), not every one; without a ruling all of them."""
+        """Return the responses that the ruling in force counted, not always all: a picture may have several panels,
+        or one that more taskers joined (R19). Without a ruling return all."""
         return responses if self.counted is None else [each for each in responses if each.response_id in self.counted]
 
 
@@ -81,7 +82,7 @@ def tasker_data_row(picture: ReleasedPicture, responses: Sequence[CountedRespons
 
 
 def _folder(responses: Sequence[CountedResponse]) -> Label:
-    """The class more taskers see: the original sorted its candidates into one folder per class beforehand."""
+    """The class that more taskers see: the original dataset's candidates were sorted into one folder per class."""
     birds = sum(response.bird in YES for response in responses)
     bicycles = sum(response.bicycle in YES for response in responses)
     return Label.BIRD if birds >= bicycles else Label.BICYCLE
@@ -109,7 +110,7 @@ def _sides(box: Box) -> tuple[str, str, str, str]:
     return _pixels(left), _pixels(top), _pixels(right - left), _pixels(bottom - top)
 
 
-_pixels = lru_cache(1 << 15)(coordinate_text)  # sides repeat
+_pixels = lru_cache(1 << 15)(coordinate_text)  # equal sides repeat often
 
 
 def outline_sides(outline: str) -> list[int]:
@@ -125,7 +126,7 @@ def outline_sides(outline: str) -> list[int]:
 def _numbers(outline: str) -> list[tuple[list[float], list[float]]]:
     """Return (x of every corner, y of every corner) for each ring, in pixels.
 
-    By hand, because a JSON reader takes three times as long, and a release has a hundred thousand outlines.
+    Parsed by hand, because a JSON parser takes three times as long, and a release has a hundred thousand outlines.
     """
     rings = [ring.replace("],[", ",").split(",") for ring in outline[3:-3].split("]],[[")]
     return [(list(map(float, ring[0::2])), list(map(float, ring[1::2]))) for ring in rings]
@@ -145,7 +146,7 @@ COCO_TAIL = "]}\n"
 
 
 class Annotations:
-    """The annotations, picture by picture by image id: one for each outline that a ruling of valid counted."""
+    """The annotations, in the order of image ids: one for each outline that a ruling of valid counted."""
 
     def __init__(self) -> None:
         self._pictures = 0
@@ -185,7 +186,7 @@ def _annotation(image: int, category: int, response: CountedResponse, box: Box) 
 
 
 def _area(outline: str) -> str:
-    """The areas of the rings added up, in square pixels.
+    """Return the sum of the rings' areas, in square pixels.
 
     Exact: twice an area is a whole number of square hundredths. The rounded products of 1,000 corners in a
     picture of 4,096 pixels are together less than a fifth of one away from that, and `fsum` rounds once. `sum` is one

@@ -1,4 +1,4 @@
-"""What a check of a release found: differences, notes and figures, each safe to print.
+"""Collects what the verifier finds in a release: differences, notes and figures, each safe to print.
 
 Pure: standard library only.
 """
@@ -11,16 +11,16 @@ from adjudication.verifier.rows import Row
 from adjudication.verifier.terminal import printable
 
 _LONGEST_SHOWN = 120
-# So many differences are kept; of the others only the number.
+# At most so many differences are kept; further ones are only counted.
 _MOST_DIFFERENCES = 20_000
 _MOST_NOTES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a file records and what follows from the rest; `line` is None where it is about no single line.
+    """A recorded value that differs from what follows from the rest; `line` is None where no single line is concerned.
 
-    `rule` is the number in the rule book. All texts are printable and cut in their middle where they are long.
+    `rule` is the number in the rule book. All texts are printable; long ones are shortened in the middle.
     """
 
     file: str
@@ -40,8 +40,8 @@ class Difference:
 
 @dataclass
 class Findings:
-    """What was found: `found` is wrong, `notes` are worth knowing, `figures` say what was looked at; `rows` how many
-    rows of each table could be read."""
+    """The result of checks: `found` are differences, `notes` worth knowing, `figures` say what was checked; `rows` is
+    how many rows of each table could be read."""
 
     found: list[Difference] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Findings:
             self.not_kept += 1
             return
         line = row.line if isinstance(row, Row) else None
-        table = file.rpartition("/")[2]  # of another release it is `release-2026-W47/stakes.csv`
+        table = file.rpartition("/")[2]  # a file of another release is called `release-2026-W47/stakes.csv`
         identity = release_tables.row_name(table, row) if isinstance(row, Row) else row
         where, named, of, one, other = (
             printable(each, _LONGEST_SHOWN) for each in (file, identity, column, recorded, follows)
@@ -73,7 +73,7 @@ class Findings:
     def compare(
         self, file: str, row: Row | str, recorded: object, follows: object, *, column: str = "", rule: str = ""
     ) -> None:
-        """Add a difference where what is recorded, of a `column` if one is named, is not what follows."""
+        """Add a difference where the recorded value (of `column`, if named) is not the one that follows."""
         if recorded != follows:
             self.add(file, row, recorded, follows, column=column, rule=rule)
 
@@ -87,7 +87,7 @@ class Findings:
             self.compare(file, row, row[column], cell, column=column, rule=rule)
 
     def extend(self, others: "Findings") -> None:
-        """Add the differences that others hold, behind those that are here."""
+        """Append the differences of other findings."""
         room = _MOST_DIFFERENCES - len(self.found)
         self.found += others.found[:room]
         self.not_kept += len(others.found[room:]) + others.not_kept
@@ -98,11 +98,11 @@ class Findings:
         return len(self.found) + self.not_kept
 
     def all_differences(self) -> list[str]:
-        """Return the differences as sentences, with a last one on those that were not kept."""
+        """Return the differences as sentences, with a last one about those that were not kept."""
         more = f"{self.not_kept:,} more differences are not listed"
         return [*self.differences, more] if self.not_kept else self.differences
 
     def note(self, text: str) -> None:
-        """Add a note; of very many the last ones are left out."""
+        """Add a note; after very many, further ones are left out."""
         if len(self.notes) < _MOST_NOTES:
             self.notes.append(printable(text))

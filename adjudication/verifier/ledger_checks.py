@@ -16,7 +16,7 @@ from adjudication.verifier.rows import Row
 from adjudication.verifier.stake_checks import json_of
 
 _HALVES = ("attackers", "defenders")
-# Which way money goes by each rule. What is taken back goes the other way, and names the entry that it corrects.
+# From which to which account money goes by each rule. A correction goes the other way, and names the corrected entry.
 _WAYS: Mapping[str, frozenset[tuple[str, str]]] = {
     "R27": frozenset({("team", "defenders")}),
     "R32": frozenset({("attackers", "stake"), ("outside", "stake")}),
@@ -37,7 +37,7 @@ _WAYS: Mapping[str, frozenset[tuple[str, str]]] = {
         if "withheld" in (one, other) or other in _HALVES
     ),
 }
-# What the causes of an entry name, by number: the tables in which such a row may be.
+# Kind of cause of an entry -> the tables in which the row with its number may be.
 _CAUSES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "ledger_entry": ((form.LEDGER, "number"),),
     "stake": ((form.STAKES, "number"),),
@@ -48,12 +48,12 @@ _CAUSES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "payment": (),
     "correction": (),
 }
-# Only what is wrongly recorded, or taken back, goes these ways.
+# Money goes between these accounts only by a wrong entry or a correction.
 _CORRECTIONS = frozenset({("pool", "outside"), ("stake", "outside"), ("team", "stake"), ("team", "defenders")})
 
 
 def check_ledger(release: CheckedRelease, findings: Findings) -> None:
-    """Check every entry by itself, and the sums of all of them."""
+    """Check every entry on its own, and the sums of all entries."""
     corrected: Counter[str] = Counter()
     for row in release.rows_before(form.LEDGER):
         corrected[row["corrects"]] += int(row["cents"])
@@ -97,7 +97,7 @@ def _check_accounts(row: Row, release: CheckedRelease, findings: Findings) -> No
 
 
 def _check_causes(row: Row, release: CheckedRelease, findings: Findings) -> dict[str, list[int]]:
-    """Return the rows that an entry follows from; each of them is there."""
+    """Return the rows that an entry follows from, and check that each of them exists."""
     found: dict[str, list[int]] = {}
     for what, numbers in json_of(row, "causes", form.LEDGER, findings).items():
         if what not in _CAUSES or not isinstance(numbers, list) or not all(type(each) is int for each in numbers):
@@ -107,7 +107,7 @@ def _check_causes(row: Row, release: CheckedRelease, findings: Findings) -> dict
         for each in numbers if release.earlier.whole and _CAUSES[what] else ():
             known = any(release.find(file, column, str(each)) for file, column in _CAUSES[what])
             if not known and what == "break":
-                # It may be of errata that are published later.
+                # It may be in errata that are published later.
                 findings.note(f"ledger: entry {row['number']} follows from break {each}, which is in no release here")
             elif not known:
                 names = " or ".join(file for file, _ in _CAUSES[what])
@@ -120,7 +120,7 @@ def _check_causes(row: Row, release: CheckedRelease, findings: Findings) -> dict
 
 
 def _check_correction(row: Row, corrects: Row | None, corrected: Mapping[str, int], findings: Findings) -> None:
-    """A correction takes back what an earlier entry moved, no more than that."""
+    """Check that a correction takes back at most what an earlier entry moved."""
     if not row["corrects"]:
         return
     if int(row["corrects"]) >= int(row["number"]):
@@ -135,7 +135,7 @@ def _check_correction(row: Row, corrects: Row | None, corrected: Mapping[str, in
 
 
 def _check_funding(row: Row, causes: Mapping[str, Sequence[int]], release: CheckedRelease, findings: Findings) -> None:
-    """A stake gets its price when it begins, from whoever stands for it (R32)."""
+    """Check that a stake receives its price when it begins, from the party that pays for it (R32)."""
     if row["rule"] != "R32":
         return
     stake = release.find(form.STAKES, "number", row["target"].removeprefix("stake:"))
@@ -152,7 +152,7 @@ def _check_funding(row: Row, causes: Mapping[str, Sequence[int]], release: Check
 
 
 def _check_funded(release: CheckedRelease, findings: Findings) -> None:
-    """Every stake that began in the week has its money, once (R32)."""
+    """Check that every stake that began in the week received its money once (R32)."""
     funded = Counter(row["target"] for row in release.known_rows(form.LEDGER) if row["rule"] == "R32")
     start, end = release.manifest.values["week_start"], release.manifest.values["week_end"]
     for row in release.rows(form.STAKES):
@@ -162,7 +162,7 @@ def _check_funded(release: CheckedRelease, findings: Findings) -> None:
             findings.add(form.STAKES, row, f"{times} entries", words, column="cents", rule="R32")
 
 
-# The kinds of decisions by which money is moved, by rule; no decision moves any by the others.
+# Rule -> the kinds of decisions by which money moves; by other rules it moves without a decision.
 _DECIDED: Mapping[str, tuple[DecisionKind, ...]] = {
     "R27": (DecisionKind.AWARD,),
     "R32": (DecisionKind.STAKE,),
@@ -189,7 +189,7 @@ _MOMENTS = {"stake": "staked_at", "award": "awarded_at", "attack": "received_at"
 
 
 def _check_time(row: Row, causes: Mapping[str, Sequence[int]], release: CheckedRelease, findings: Findings) -> None:
-    """An entry is not made before what it follows from; half of the pool is given with the deposit (R34)."""
+    """Check that an entry is not made before its causes; the pool is split in halves at the deposit (R34)."""
     for what, moment in _MOMENTS.items():
         for number in causes.get(what, ()):
             known = (release.find(file, column, str(number)) for file, column in _CAUSES[what])
@@ -206,13 +206,13 @@ def _check_time(row: Row, causes: Mapping[str, Sequence[int]], release: CheckedR
 
 
 def _check_shares(release: CheckedRelease, findings: Findings) -> None:
-    """The first shares of a stake are equal, the odd cents one each in the order of receipt (R35)."""
+    """Check that the first shares of a stake are equal, with remaining cents in the order of receipt (R35)."""
     before = {row["source"] for row in release.rows_before(form.LEDGER) if row["rule"] == "R35"}
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in release.rows(form.LEDGER):
         if row["rule"] == "R35" and _kind(row["source"]) == "stake" and row["source"] not in before:
             groups[row["source"], row["made_at"]].append(row)
-    # What was withheld of a stake before it was shared is a part of somebody's share (R38).
+    # An amount withheld from a stake before it was shared is a part of a team's share (R38).
     not_first = {row["source"] for row in release.known_rows(form.LEDGER) if row["rule"] == "R38"}
     for (stake, _), rows in sorted(groups.items(), key=lambda group: group[0][1]):
         if stake not in not_first and release.earlier.whole:
@@ -239,13 +239,13 @@ def _check_first_shares(account: str, rows: Sequence[Row], release: CheckedRelea
 
 
 def _numbers(row: Row, what: str) -> Sequence[int]:
-    """Return what the causes of an entry name of one kind."""
+    """Return the numbers of one kind among the causes of an entry."""
     numbers = json_of(row, "causes", form.LEDGER, Findings()).get(what, ())
     return numbers if isinstance(numbers, list) else ()
 
 
 def _check_balances(release: CheckedRelease, findings: Findings) -> None:
-    """No account but `outside` ever has less than nothing; the pool is split in two equal halves (R34)."""
+    """Check that no account but `outside` ever is negative, and that the pool is split in two equal halves (R34)."""
     balances: Counter[str] = Counter()
     for row in release.rows_before(form.LEDGER):
         balances[row["source"]] -= int(row["cents"])

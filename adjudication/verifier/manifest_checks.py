@@ -1,4 +1,4 @@
-"""Checks what a manifest says of its week, of what waited, and of its place in the chain (R23, R24, R39).
+"""Checks a release's manifest: its week, its counts of waiting pictures, its place in the chain (R23, R24, R39).
 
 Pure: standard library only.
 """
@@ -16,15 +16,15 @@ from adjudication.verifier.release import CheckedRelease
 from labeling.enums import PanelState
 from policy.calendar import week_named, zone_at
 
-# What the contest wrote before the revision that is named for it.
+# Keys that the contest wrote into manifests before the revision that officially added them.
 _ADDED_LATER = frozenset({"kept_out"})
-# Of a change of the zone in this time before a week the week's bounds may tell.
+# A change of the time zone within this time before a week may affect the week's bounds.
 _AROUND = timedelta(days=16)
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 def check_manifest(release: CheckedRelease, findings: Findings) -> None:
-    """Check the keys, the week's bounds, and the place among the releases before."""
+    """Check the keys, the week's bounds, and the place among the earlier releases."""
     values = release.manifest.values
     known = {name for name, entry in ENTRIES.items() if entry.since <= release.manifest.revision}
     for key in sorted((values.keys() ^ known) - _ADDED_LATER):
@@ -37,7 +37,7 @@ def check_manifest(release: CheckedRelease, findings: Findings) -> None:
 
 
 def _check_week(release: CheckedRelease, findings: Findings) -> None:
-    """The bounds follow from the week's name and the zone, the zone from the policies (R23)."""
+    """Check that the bounds follow from the week's name and time zone, and the zone from the policies (R23)."""
     values = release.manifest.values
     zones = release.policies.zones()
     claimed = (_BEGINNING, values["time_zone"])
@@ -45,7 +45,7 @@ def _check_week(release: CheckedRelease, findings: Findings) -> None:
         if not zones:
             zones = [claimed]
         elif not release.policies.knows_first and zones[0][0] > week_named(values["week"], "UTC").start - _AROUND:
-            zones.insert(0, claimed)  # a policy that is not known may have held in the week
+            zones.insert(0, claimed)  # an unknown policy may have been in force in the week
         week = week_named(values["week"], zones)
         zone = zone_at(week.start, zones)
     except (ValueError, KeyError, OSError, OverflowError) as error:
@@ -60,7 +60,7 @@ def _check_week(release: CheckedRelease, findings: Findings) -> None:
 
 
 def _check_place(release: CheckedRelease, findings: Findings) -> None:
-    """A part is numbered by those of its week before it; weeks neither overlap nor change."""
+    """Check that the parts of a week are numbered in order, and that weeks neither overlap nor change."""
     values = release.manifest.values
     parts = [
         each.manifest.values["part"]
@@ -80,7 +80,7 @@ def _check_place(release: CheckedRelease, findings: Findings) -> None:
             findings.add(form.MANIFEST, "week_start", values["week_start"], words, rule="R23")
 
 
-# Table -> the columns that name versions of the policy, and the one with the time until which they were needed.
+# Table -> the columns that name versions of the policy, and the column with the time until which they were used.
 _WITH_POLICIES: Mapping[str, tuple[tuple[str, ...], str]] = {
     form.RULINGS: (("policy_version",), "decided_at"),
     form.ATTACKS: (("policy_version",), ""),
@@ -93,8 +93,8 @@ _WITH_POLICIES: Mapping[str, tuple[tuple[str, ...], str]] = {
 
 
 def _check_policies(release: CheckedRelease, findings: Findings) -> None:
-    """Every version that is used is there, and no other than those in force from the first panel to the last ruling or
-    decision on the pictures, or answer to them (R7): an unused one could ask for fewer rounds."""
+    """Check that every used version is listed, and only versions in force between the first panel and the last ruling,
+    decision or prediction on the pictures (R7): an unused version could require fewer rounds."""
     end = release.manifest.values["week_end"]
     used, last = set[str](), end
     for file, (names, moment) in _WITH_POLICIES.items():
@@ -110,7 +110,7 @@ def _check_policies(release: CheckedRelease, findings: Findings) -> None:
 
 
 def check_waiting(release: CheckedRelease, predictions: Predictions, faults: Faults, findings: Findings) -> None:
-    """What waited follows from panels and answers, but for why a panel is held: an open report, or kept out (R24)."""
+    """Check the waiting counts against panels and predictions, except why a panel is held: report or kept out (R24)."""
     waiting = release.manifest.values["waiting"]
     states = Counter(row["state"] for row in release.rows(form.PANELS))
     with_panel = release.by(form.PANELS, "image_id")

@@ -23,18 +23,18 @@ from labeling.enums import Answer, PanelState
 from labeling.geometry import Box
 from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL
 
-# The revision of the format up to which a ruling names no responses: then each panel was ruled upon once.
+# The last revision of the format in which a ruling names no responses: each panel had one ruling then.
 _WITHOUT_IDS = 2
 _ASKED = (PanelState.OPEN, PanelState.HELD)
-# What a panel is held by: its image where it is the first one, image and number otherwise.
+# The key of a panel: its image if it is the image's first panel, otherwise image and panel number.
 PanelKey: TypeAlias = str | tuple[str, int]
-# Panel -> how many answers the newest ruling of the rules on it counted, and by which policy.
+# Panel -> how many responses its newest ruling by the rules (not the board) counted, and under which policy.
 Ruled: TypeAlias = dict[PanelKey, tuple[int, str]]
 Shared = TypeVar("Shared", bound=Hashable)
 
 
 class PanelPlaces(NamedTuple):
-    """What a release says of a panel: how many places it has, how many of them joined later, since when, its state."""
+    """A panel's row in a release: how many places it has, how many of them were added later, since when, its state."""
 
     size: int
     joined: int
@@ -43,13 +43,13 @@ class PanelPlaces(NamedTuple):
 
     @property
     def dealt(self) -> int:
-        """How many places it had at first."""
+        """The number of places with which it was dealt."""
         return self.size - self.joined
 
 
 BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
 _CELLS = ("contains_bird", "contains_bicycle", "complete", "unoccluded", "real")
-# How an answer of a full panel is held: its id, its box, the number of its row, of its tasker, and its cells below.
+# A response of a panel in memory: its id, its box, the numbers of its row and its tasker, and its cells below.
 _HELD = Struct("<Q4q2I5s")
 _ID = Struct(f"<Q{_HELD.size - 8}x")
 _NO_BOX = (-1, -1, -1, -1)
@@ -73,14 +73,14 @@ class Panels:
     """Counted responses by image and panel, by their ids; and, since the third revision, the panels themselves."""
 
     def __init__(self, responses: Sequence[Row]) -> None:
-        """Begin without any panel; `responses` are the rows that are counted by their numbers."""
+        """Begin without any panel; `responses` are the rows to which row numbers refer."""
         self._responses = responses
-        # Most panels are the first of their image and are held by that alone.
+        # Most panels are the first of their image: the image is their key.
         self._counted: dict[PanelKey, bytes] = {}
         self._seats: dict[PanelKey, PanelPlaces] = {}
         self._taskers: dict[str, int] = {}
         self._tasker_ids: list[str] = []
-        # Few pictures have another panel than the first.
+        # Few pictures have more than one panel.
         self._others: dict[str, list[int]] = {}
 
     def tasker_number(self, tasker_id: str) -> int:
@@ -120,7 +120,7 @@ class Panels:
         return sorted(found, key=itemgetter(0))
 
     def opinions(self, image_id: str, panel: int, ids: Collection[int]) -> list[CountedOpinion]:
-        """What a panel says with those of its counted responses that have one of these ids."""
+        """Return those of a panel's counted responses that have one of these ids, as input of the rules."""
         found: list[CountedOpinion] = []
         for pk, xmin, ymin, xmax, ymax, _, _, packed in self._held(image_id, panel):
             if pk in ids:
@@ -145,52 +145,52 @@ class Panels:
         return [1, *self._others.get(image_id, ())]
 
     def sizes(self) -> Iterator[tuple[str, int, int]]:
-        """Yield image, panel, and how many responses of it are counted, as they came."""
+        """Yield image, panel, and how many of its responses are counted, in the order of the file."""
         for key, held in self._counted.items():
             yield *_named(key), len(held) // _HELD.size
 
     def seat(self, image_id: str, panel: int, seats: PanelPlaces) -> None:
-        """Note what the release says of a panel."""
+        """Store a panel's row."""
         self._seats[panel_key(image_id, panel)] = _shared(seats)
 
     def seats(self) -> Iterator[tuple[str, int, PanelPlaces]]:
-        """Yield image, panel, and what the release says of it."""
+        """Yield image, panel number, and the panel's row."""
         for key, seats in self._seats.items():
             yield *_named(key), seats
 
     def seats_of(self, image_id: str, panel: int) -> PanelPlaces | None:
-        """What the release says of a panel; None where it does not, as before the third revision."""
+        """Return a panel's row; None without one, as before the third revision."""
         return self._seats.get(panel_key(image_id, panel))
 
     def withheld(self, image_id: str, panel: int) -> bool:
-        """Say whether the answers of a panel stay out because more taskers are being asked on it (R8)."""
+        """Say whether a panel's responses are not published because more taskers are answering on it (R8)."""
         seats = self.seats_of(image_id, panel)
         waits = seats is not None and seats.joined > 0 and seats.state in _ASKED
         return waits and not self.counted(image_id, panel)
 
 
-@lru_cache(1 << 10)  # so many different ones there cannot be
+@lru_cache(1 << 10)  # there cannot be so many different ones
 def _packed(bird: str, bicycle: str, *statements: str) -> bytes:
-    """Return what the cells of the four questions are held as."""
+    """Return the cells of the four questions in packed form."""
     answers = (_ANSWERS.index(Answer(each)) for each in (bird, bicycle))
     return bytes([*answers, *(_STATEMENTS.index(cells.boolean_from(each)) for each in statements)])
 
 
 @lru_cache(1 << 10)
 def _unpacked(packed: bytes) -> tuple[Answer, Answer, bool | None, bool | None, bool | None]:
-    """Return what the cells say."""
+    """Return the answers in packed cells."""
     bird, bicycle, complete, unoccluded, real = packed
     return _ANSWERS[bird], _ANSWERS[bicycle], _STATEMENTS[complete], _STATEMENTS[unoccluded], _STATEMENTS[real]
 
 
 @lru_cache(1 << 10)
 def _shared(value: Shared) -> Shared:
-    """Return one object for all equal values: there are few different ones, and many that hold them."""
+    """Return the same object for all equal values, to save memory: few values differ, and many panels hold them."""
     return value
 
 
 def panel_key(image_id: str, panel: int) -> PanelKey:
-    """Return what a panel is held by."""
+    """Return the key of a panel."""
     image_id = intern(image_id)
     return image_id if panel == 1 else (image_id, panel)
 
@@ -200,7 +200,7 @@ def _named(key: PanelKey) -> tuple[str, int]:
 
 
 def read_panels(rows: Sequence[Row], manifest: Manifest, panels: Panels) -> None:
-    """Note what the release says of each panel."""
+    """Store each panel's row."""
     if manifest.revision > _WITHOUT_IDS:
         for row in rows:
             seats = PanelPlaces(int(row["size"]), int(row["joined"]), row["joined_at"], row["state"])
@@ -216,7 +216,7 @@ def counted_ids(ruling: Row, panels: Panels) -> list[int]:
 
 
 def check_counted(rulings: Sequence[Row], panels: Panels, manifest: Manifest, findings: Findings) -> Ruled:
-    """Every ruling names the answers that it had to count. Returns the newest of the rules on each panel."""
+    """Check that every ruling names the responses it has to count. Returns each panel's newest ruling by the rules."""
     ruled: Ruled = {}
     before: Mapping[str, str] = {}
     for row in rulings if manifest.revision > _WITHOUT_IDS else ():
@@ -233,7 +233,7 @@ def _check_of_rules(row: Row, previous: Mapping[str, str], ruled: Ruled, panels:
     key = (row["image_id"], int(row["panel"]))
     seats, earlier = panels.seats_of(*key), ruled.get(panel_key(*key))
     if seats is None:
-        return  # there is no such panel, which is found elsewhere
+        return  # there is no such panel, which another check reports
     findings.compare_cells(form.RULINGS, row, {"panel": str(max(int(row["panel"]), int(previous.get("panel", 1))))})
     number = len(counted_ids(row, panels))
     least = seats.dealt if earlier is None else earlier[0] + 1
@@ -250,16 +250,16 @@ def _check_of_rules(row: Row, previous: Mapping[str, str], ruled: Ruled, panels:
 
 
 def _check_of_board(row: Row, previous: Mapping[str, str], findings: Findings) -> None:
-    """The board rules on what taskers said: its ruling names the answers and the panel of the one before it (R20)."""
+    """Check that a ruling of the board names the same responses and panel as the ruling before it (R20)."""
     columns = ("panel", "response_ids", "smallest_box_fraction")
     follows = {column: previous.get(column, "a ruling of the rules before it") for column in columns}
     findings.compare_cells(form.RULINGS, row, follows)
 
 
 def check_panels(panels: Panels, ruled: Ruled, sizes: Collection[int], manifest: Manifest, findings: Findings) -> None:
-    """Every panel has a possible size, and a ruling over all its answers unless the release says that it waits.
+    """Check that every panel has a possible size, and a ruling over all its responses unless the release says it waits.
 
-    `sizes` are those that the policies name: a picture's first panel has one of them, the board chooses for later ones.
+    `sizes` are those of the policies: a picture's first panel has one of them; the board chooses later ones' size.
     """
     newest: dict[str, int] = {}
     for image_id, number, _ in panels.seats():
@@ -282,7 +282,7 @@ def _row(image_id: str, number: int) -> str:
 
 
 def _impossible(panels: Panels, panel: _Panel, newest: int) -> Iterator[tuple[str, str]]:
-    """Yield what no panel can be, and what it would have to be; `newest` is the last panel of the same picture."""
+    """Yield impossible values of a panel and what they should be; `newest` is the last panel of the same picture."""
     image_id, number, seats = panel
     if (seats.joined > 0) != bool(seats.joined_at):
         yield f"{seats.joined} joined at {seats.joined_at or 'no time'}", "a time exactly when others joined"
@@ -294,7 +294,7 @@ def _impossible(panels: Panels, panel: _Panel, newest: int) -> Iterator[tuple[st
 
 
 def _check_waiting(panels: Panels, ruled: Ruled, manifest: Manifest, findings: Findings) -> None:
-    """No more panels are without answers, or without their ruling, than the manifest says."""
+    """Check that no more panels lack responses, or their ruling, than the manifest says."""
     asked = [each for each in panels.seats() if each[2].state in _ASKED]
     late = [each for each in panels.seats() if each[2].state == PanelState.FULL]
     ready = [each for each in late if _counted(each, ruled) >= each[2].size]
@@ -321,7 +321,7 @@ def _counted(panel: _Panel, ruled: Ruled) -> int:
 
 
 def _to_count(seats: PanelPlaces) -> int:
-    """How many answers its newest ruling counted: all, or while others who joined are asked, those before them."""
+    """Return how many responses the newest ruling has to count: all, or those before the taskers who are joining."""
     if seats.state not in _ASKED:
         return seats.size
     return seats.dealt if seats.joined else 0

@@ -15,12 +15,12 @@ from labeling.enums import Origin
 from policy.calendar import calendar_day
 
 _BY_BREAKS = ("broken", "void")
-# A request takes its time before it is numbered: sending and decoding a picture lies between.
+# A request takes time before it gets a number: sending and decoding a picture comes between.
 SLOWEST_REQUEST = timedelta(minutes=10)
 
 
 def check_origins(release: CheckedRelease, findings: Findings) -> None:
-    """Each picture has its provenance, and one of an attack says so in every table (R3, R26)."""
+    """Check that each picture has its provenance, and that all tables agree whether it is an attack (R3, R26)."""
     provenance, sent = release.by(form.PROVENANCE, "image_id"), _first_attacks(release.rows(form.ATTACKS))
     for row in release.rows(form.IMAGES):
         whence, first = provenance.get(row["image_id"]), sent.get(row["image_id"])
@@ -58,7 +58,7 @@ def _receipt(row: Row) -> tuple[str, int]:
 
 
 def check_attacks(release: CheckedRelease, findings: Findings) -> None:
-    """Each attack is of the week, the first of its picture has the credit, and no team sends more than its quota."""
+    """Check that attacks are of the week, that the first attack with a picture is credited, and teams' quotas."""
     first = _first_attacks(release.rows_before(form.ATTACKS))
     sent = {(row["team_id"], row["image_id"]) for row in release.rows_before(form.ATTACKS)}
     for row in sorted(release.rows(form.ATTACKS), key=_receipt):
@@ -74,7 +74,7 @@ def check_attacks(release: CheckedRelease, findings: Findings) -> None:
 
 
 def _check_order(release: CheckedRelease, findings: Findings) -> None:
-    """Attacks are numbered in the order of receipt, as far as one request may take longer than another (R26)."""
+    """Check that attacks are numbered in the order of receipt, allowing for how long requests take (R26)."""
     newest = ""
     for row in sorted(release.rows(form.ATTACKS), key=lambda row: int(row["number"])):
         if newest and time_of(newest) - time_of(row["received_at"]) > SLOWEST_REQUEST:
@@ -92,7 +92,7 @@ def _check_copy(row: Row, earlier: Row, release: CheckedRelease, findings: Findi
 
 
 def _check_targets(row: Row, release: CheckedRelease, findings: Findings) -> None:
-    """An attack is against defenses that are at stake when it is sent, each named once (R23)."""
+    """Check that an attack is against defenses that are at stake when it is sent, each named once (R23)."""
     targets = [each for each in row["targets"].split(";") if each]
     if targets != sorted(set(targets)):
         findings.add_cell(form.ATTACKS, row, "targets", "each once, in their order")
@@ -102,14 +102,14 @@ def _check_targets(row: Row, release: CheckedRelease, findings: Findings) -> Non
 
 
 def _at_stake(stake: Row, moment: str) -> bool:
-    """Say whether a stake was, or may have been, in force: one that a break ended comes back where that is overruled,
-    which no table says."""
+    """Say whether a stake was, or may have been, in force: a stake that a break ended is restored where the break is
+    overruled, which is in no table."""
     over = stake["ended_at"] and stake["end"] not in _BY_BREAKS and is_before(stake["ended_at"], moment)
     return not over and not is_before(moment, stake["staked_at"])
 
 
 def _check_quota(release: CheckedRelease, findings: Findings) -> None:
-    """Of a team's attacks on one day each is a later one than the one before, and none is beyond the quota (R25)."""
+    """Check that the count of a team's attacks increases through a day and stays within the quota (R25)."""
     last: dict[tuple[str, str], int] = {}
     for row in release.rows(form.ATTACKS):
         held = release.policies.at(row["received_at"])

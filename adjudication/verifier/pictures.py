@@ -26,18 +26,18 @@ from adjudication.verifier.untrusted_files import (
 )
 from picture_files.png import PictureDamaged, png_identity
 
-# Below this many, starting processes takes longer than looking.
+# For fewer pictures than this, starting processes takes longer than checking.
 _FEW = 100
 _AT_ONCE = 64
-# All processes together hold files of so many bytes.
+# Limit of the bytes of files that all processes together hold.
 _MOST_HELD_BYTES = 1 << 26
-# The checks of the tables take longest and go first; so much nicer are the processes that look at pictures.
+# The checks of tables take longest and have priority; this is added to the niceness of processes for pictures.
 _NICER = 5
 
 
 class PictureFile(NamedTuple):
-    """What one file is. `sha256` is empty where it cannot be read. `pixels` is empty and `problem` says why where it
-    is no canonical picture."""
+    """The contents of one file. `sha256` is empty where it cannot be read. `pixels` is empty and `problem` says why
+    where it is not a canonical picture."""
 
     sha256: str
     pixels: str
@@ -46,8 +46,8 @@ class PictureFile(NamedTuple):
 
 
 class ListedPicture(NamedTuple):
-    """What a release says of one file: its hash, the number of its row in `images.csv`, and its size there; both are
-    None where it has no row."""
+    """A file as listed in a release: its hash, the number of its row in `images.csv`, and its size there; the last two
+    are None where it has no row."""
 
     path: str
     sha256: str
@@ -56,16 +56,16 @@ class ListedPicture(NamedTuple):
 
     @property
     def pixels(self) -> str:
-        """Return the hash of its pixels, which is its name."""
+        """Return the hash of its pixels, taken from its file name."""
         return self.path.removeprefix(f"{form.PICTURES}/").removesuffix(".png")
 
 
-# Of some pictures: those that are not as they are listed, and how many are regular files.
+# The result for some pictures: those that are not as listed, and how many are regular files.
 Looked: TypeAlias = tuple[list[tuple[ListedPicture, PictureFile]], int]
 
 
 class CheckProcesses(NamedTuple):
-    """The processes that look at pictures, and the one that checks tables beside the first."""
+    """The worker processes that check pictures, and the one that checks tables beside the main process."""
 
     pictures: Executor
     tables: Executor
@@ -73,7 +73,7 @@ class CheckProcesses(NamedTuple):
 
 @contextmanager
 def processes_for(folder: Path) -> Iterator[CheckProcesses | None]:
-    """Start the processes that check a release, while this one is small: they have its memory. Yields None where there
+    """Start the processes that check a release early, because they copy this process's memory. Yields None where there
     are few pictures, or one core."""
     sizes = list(sizes_in(folder / form.PICTURES))
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -85,7 +85,7 @@ def processes_for(folder: Path) -> Iterator[CheckProcesses | None]:
     with ProcessPoolExecutor(cores, initializer=nice) as pictures, ProcessPoolExecutor(1) as tables:
         found = CheckProcesses(pictures, tables)
         for each in found:
-            each.submit(os.getpid)  # the first work starts them
+            each.submit(os.getpid)  # the first job starts the processes
         try:
             yield found
         finally:
@@ -94,12 +94,12 @@ def processes_for(folder: Path) -> Iterator[CheckProcesses | None]:
 
 
 class PictureCheck:
-    """Every image has its picture and every picture its image; hashes, pixels and sizes are as recorded."""
+    """Checks that every image has its picture and every picture its image; hashes, pixels and sizes as recorded."""
 
     def __init__(
         self, folder: Path, manifest: Manifest, images: Sequence[Row], processes: CheckProcesses | None
     ) -> None:
-        """Begin to look, where there are processes for that."""
+        """Begin to check the pictures, if there are processes for it."""
         self._images, self._findings = images, Findings()
         pictures = self._listed(manifest)
         self._total = len(pictures)
@@ -123,7 +123,7 @@ class PictureCheck:
         return found
 
     def finish(self, findings: Findings, progress: Callable[[str, int, int], None]) -> None:
-        """Wait until every picture was looked at, and say what was found."""
+        """Wait until every picture is checked, and report the findings."""
         decoded = 0
         for number, (odd, regular) in enumerate(self._looked, start=1):
             for listed, seen in odd:
@@ -135,7 +135,7 @@ class PictureCheck:
 
 
 def look_at(folder: Path, pictures: Sequence[ListedPicture]) -> Looked:
-    """Look at some pictures; what is no regular file is left out."""
+    """Check some pictures; anything but a regular file is left out."""
     odd, regular = [], 0
     for listed in pictures:
         seen = inspect_picture(folder, listed.path)
@@ -173,7 +173,7 @@ def _check_picture(listed: ListedPicture, seen: PictureFile, images: Sequence[Ro
 
 
 def check_images(images: Iterable[Row], manifest: Manifest, findings: Findings) -> None:
-    """Every image is of the week, once, under the name of its pixels."""
+    """Check that every image is of the week, listed once, and named by the hash of its pixels."""
     seen: set[str] = set()
     for row in images:
         if row["week"] != manifest.values["week"]:

@@ -1,4 +1,4 @@
-"""The policies that a release names: read with mistrust, and found by the time at which they were in force (R7, R23).
+"""Reads and checks the policy versions in a release's manifest, and finds the one in force at a time (R7, R23).
 
 Pure: standard library only.
 """
@@ -30,13 +30,13 @@ _NO_ZONES = (
     "This Python has no database of time zones, and the weeks of this contest begin by one. "
     "Install it with `python -m pip install tzdata` and try again."
 )
-# name -> of which kind its value is.
+# name -> the type of its value.
 _KINDS = {name: type(value) for name, value in Policy().to_json().items()}
 
 
 @dataclass(frozen=True)
 class RecordedPolicy:
-    """A version of the policy that can be followed, and since when; `since` is empty before the second revision."""
+    """A valid version of the policy, and since when it is in force; `since` is empty before the second revision."""
 
     version: str
     policy: Policy
@@ -49,7 +49,7 @@ class RecordedPolicy:
 
     @cached_property
     def since_when(self) -> datetime:
-        """Return since when it is in force."""
+        """Return since when it is in force, as a time."""
         return time_of(self.since)
 
 
@@ -66,7 +66,7 @@ class RecordedPolicies:
         return next((each for each in reversed(self._timed) if each.since <= moment), None)
 
     def around(self, moment: str) -> set[str]:
-        """Return the versions by which a row of this time may go: who writes it may have read the policy a little
+        """Return the versions that a row of this time may follow: its writer may have read the policy a little
         earlier."""
         held = self.at(moment)
         if held is None:
@@ -84,7 +84,7 @@ class RecordedPolicies:
         return later | ({held.version} if held is not None else set())
 
     def zones(self) -> list[tuple[datetime, str]]:
-        """Return from when on which time zone holds, oldest first, as far as the versions are known."""
+        """Return since when each time zone is in force, oldest first, as far as the versions are known."""
         found: list[tuple[datetime, str]] = []
         for each in self._timed:
             if not found or found[-1][1] != each.policy.time_zone:
@@ -92,14 +92,14 @@ class RecordedPolicies:
         return found
 
     def knows(self, moment: str) -> bool:
-        """Say whether no other version than `at` returns can have been in force at a time: the next one is known."""
+        """Say whether `at` is certain for a time, because the next version is known too."""
         held = self.at(moment)
         later = next((each for each in self._timed if each.since > moment), None)
         return held is not None and (later is None or int(later.version) == int(held.version) + 1)
 
     @property
     def knows_first(self) -> bool:
-        """Say whether the very first version is among them: then no other was in force before."""
+        """Say whether the very first version is known, so that no other was in force before."""
         return bool(self._timed) and self._timed[0].version == "1"
 
 
@@ -112,8 +112,8 @@ def check_zones(manifest: Manifest) -> None:
 
 
 def read_policies(manifest: Manifest, before: Sequence[Manifest], findings: Findings) -> RecordedPolicies:
-    """Return the policies of a manifest; each has to be one that could be followed, and that of the releases `before`
-    (the newest first) where they name it too."""
+    """Return the policies of a manifest; each has to be valid, and equal to the same version in the releases `before`
+    (newest first)."""
     if len(manifest.values["policy"]) > _MOST_VERSIONS:
         raise NotARelease(f"{manifest.name}: more than {_MOST_VERSIONS:,} versions of the policy")
     named = _read(manifest, findings)
@@ -143,7 +143,7 @@ def _read(manifest: Manifest, findings: Findings) -> dict[str, RecordedPolicy]:
 
 
 def _policy(version: str, numbers: Any) -> Policy:
-    """Read the numbers of one version, none of them expensive to read, each of the kind that it is written as."""
+    """Read the numbers of one version; refuse values of another type, or too long to be read cheaply."""
     if _VERSION.fullmatch(version) is None:
         raise ValueError("a version is a number from 1 on")
     if not isinstance(numbers, dict) or any(len(str(each)) > _LONGEST_WORD for each in numbers.values()):
@@ -165,7 +165,7 @@ def _texts(values: Any) -> dict[str, str]:
 
 
 def _check_texts(key: str, texts: Mapping[str, str], policies: Mapping[str, Any], findings: Findings) -> None:
-    """Every version has its time and its reason, and nothing else has."""
+    """Check that exactly the listed versions have a time and a reason."""
     for version in sorted(texts.keys() ^ policies.keys()):
         recorded = "a text" if version in texts else "no text"
         findings.add(form.MANIFEST, f"{key} of {version}", recorded, "one for each policy", rule="R7")
@@ -176,7 +176,7 @@ def _check_texts(key: str, texts: Mapping[str, str], policies: Mapping[str, Any]
 
 
 def _check_times(found: dict[str, RecordedPolicy], findings: Findings) -> None:
-    """A newer version is in force later; one whose time cannot be read has none."""
+    """Check that a newer version is in force later; a version with an unreadable time has none."""
     for version, each in found.items():
         if each.since and TIME.form.fullmatch(each.since) is None:
             found[version] = RecordedPolicy(version, each.policy, "")
@@ -189,7 +189,7 @@ def _check_times(found: dict[str, RecordedPolicy], findings: Findings) -> None:
 
 
 def _same_as_before(manifest: Manifest, before: Manifest, findings: Findings) -> None:
-    """What a release before says of a version is said again: a version never changes."""
+    """Check that a version is the same as in earlier releases: a version never changes."""
     for key in ("policy", "policy_from", "policy_reason"):
         now, then = manifest.values.get(key), before.values.get(key)
         if isinstance(now, dict) and isinstance(then, dict):

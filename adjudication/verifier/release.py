@@ -1,4 +1,4 @@
-"""A release as the checks see it: its manifest, its tables, and the releases before it in the chain (R39).
+"""Gives the checks access to a release: its manifest, its tables, and the releases before it in the chain (R39).
 
 Pure: standard library only.
 """
@@ -22,15 +22,15 @@ from adjudication.verifier.untrusted_files import NotARelease, file_size
 _MOST_MERGES = 100
 
 
-# The longest tables: of earlier releases their rows are looked at one by one.
+# The longest tables: their rows in earlier releases are streamed, not kept.
 _LONG = frozenset({form.RESPONSES, form.PREDICTIONS, form.AUDIT})
-# So many times more memory than on the disk the rows of other tables take with what they are searched by, at most.
+# Rows of other tables take, with their indexes, at most so many times as much memory as they do on the disk.
 _MEMORY_PER_BYTE = 12
 
 
 @dataclass(frozen=True)
 class EarlierRelease:
-    """A release before this one, linked to it by hashes. What is wrong with its tables, the check of it says."""
+    """A release before this one, linked to it by hashes. Errors in its tables are reported by its own check."""
 
     folder: Path
     manifest: Manifest
@@ -51,15 +51,15 @@ class EarlierRelease:
 
     @property
     def memory(self) -> int:
-        """About how many bytes of memory its rows take."""
+        """The approximate number of bytes of memory that its rows take."""
         return _MEMORY_PER_BYTE * sum(file_size(self.folder, file) for file in DECLARED.keys() - _LONG)
 
 
 @dataclass(frozen=True)
 class EarlierReleases:
-    """The releases that lie beside this one and come before it in the chain, newest first, as far as they are there.
+    """The neighbouring releases that come before this one in the chain, newest first, until one is missing.
 
-    `whole` says that the chain is here from its first release on. `left_out` is the newest that would take too much
+    `whole` says that the chain is complete from its first release on. `left_out` is the newest that would take too much
     memory, with those before it; empty where none does.
     """
 
@@ -69,8 +69,8 @@ class EarlierReleases:
 
 
 def earlier_releases(manifest: Manifest, beside: Path, previous: Path | None, most: int) -> EarlierReleases:
-    """Follow the chain back from a release to the first that is not there. `beside` is the folder of its neighbours;
-    `previous` is where the one before it lies, if that is elsewhere. They take at most so many bytes of memory."""
+    """Follow the chain back from a release until one is missing. `beside` is the folder of its neighbours; `previous`
+    is the folder of the one before it, if that is elsewhere. `memory` limits the bytes of memory that they take."""
     found: list[EarlierRelease] = []
     whole, left_out = True, ""
     for before in _chain_before(manifest, beside, previous):
@@ -84,7 +84,7 @@ def earlier_releases(manifest: Manifest, beside: Path, previous: Path | None, mo
 
 
 def _chain_before(manifest: Manifest, beside: Path, previous: Path | None) -> Iterator[EarlierRelease | None]:
-    """Yield the releases before one, newest first; None at the end where the first of all is not there."""
+    """Yield the releases before one, newest first; None at the end where an earlier one is missing."""
     seen = {manifest.sha256}
     while manifest.previous_name:
         folder = previous if previous is not None else beside / manifest.previous_name
@@ -106,7 +106,7 @@ def _chain_before(manifest: Manifest, beside: Path, previous: Path | None) -> It
 
 @dataclass(frozen=True)
 class CheckedRelease:
-    """A release that is checked. `tables` are those of its revision."""
+    """The release that is being checked. `tables` are those of its revision."""
 
     folder: Path
     manifest: Manifest
@@ -139,7 +139,7 @@ class CheckedRelease:
         return self._indices[file, column]
 
     def earlier_by(self, file: str, column: str) -> Mapping[str, Row]:
-        """Return the same of the weeks before, as the newest of them says it."""
+        """Return the same for the weeks before, with the row of the newest week that has it."""
         if (file, column) not in self._earlier_indices:
             rows = self.rows_before(file)
             self._earlier_indices[file, column] = {row[column]: row for row in rows if column in row}
@@ -152,18 +152,18 @@ class CheckedRelease:
 
     @cached_property
     def stakes_by_defense(self) -> Mapping[str, Sequence[Row]]:
-        """Defense -> the stakes on it, each as the newest release that is known says it."""
+        """Defense -> the stakes on it, each from the newest known release."""
         known = {**self.earlier_by(form.STAKES, "number"), **self.by(form.STAKES, "number")}
         return _grouped(known.values(), "defense_id")
 
     @cached_property
     def breaks_by_defense(self) -> Mapping[str, Sequence[Row]]:
-        """Defense -> its breaks that are known, with those that no answer in force proves."""
+        """Defense -> its known breaks, including those that no prediction in force proves."""
         return _grouped((row for file in (form.BREAKS, form.UNPROVED) for row in self.known_rows(file)), "defense_id")
 
     @cached_property
     def attacks_by_image(self) -> Mapping[str, Sequence[Row]]:
-        """Picture -> its attacks that are known."""
+        """Picture -> its known attacks."""
         return _grouped(self.known_rows(form.ATTACKS), "image_id")
 
     def known_rows(self, file: str) -> Iterator[Row]:
@@ -184,7 +184,7 @@ class CheckedRelease:
         return team_id
 
     def final_team_by_number(self, number: str) -> str:
-        """Return the id of the team that a team became, which has this number; the number where no table has it."""
+        """Return the id of the team with this number, or of the team that it was merged into; the number if unknown."""
         row = self.find(form.TEAMS, "number", number)
         return self._final_team(row["team_id"]) if row is not None else number
 
@@ -196,7 +196,7 @@ class CheckedRelease:
 def begin_table(
     folder: Path, name: str, memory: RowMemory, processes: Executor | None, *, revision: int
 ) -> Callable[[Findings], TableRows]:
-    """Begin to read a table as `read_table` does, in another process where there is one.
+    """Begin to read a table as `read_table` does, in another process if there is one.
 
     Returns a function that waits for the table and adds its findings.
     """
@@ -222,7 +222,7 @@ def _read_in_process(folder: Path, name: str, revision: int, memory: RowMemory) 
 
 
 def sizes_of(images: Iterable[Row]) -> dict[str, tuple[int, int]]:
-    """Return picture -> width and height. Equal sizes are one object: there are few different ones."""
+    """Return picture -> width and height. Equal sizes share one object, to save memory."""
     alike: dict[tuple[int, int], tuple[int, int]] = {}
     sizes: dict[str, tuple[int, int]] = {}
     for row in images:

@@ -33,10 +33,10 @@ from adjudication.verifier.untrusted_files import (
     read_lines,
 )
 
-# A cell may be as long as a line: outlines are longer than the module expects.
+# A cell may be as long as a line: outlines are longer than the csv module's default limit.
 csv.field_size_limit(MOST_LINE_BYTES)
 
-# What they leave in a folder that somebody looked into.
+# Files that file managers leave in a folder.
 _OF_FILE_MANAGERS = {".DS_Store", "Thumbs.db", "desktop.ini"}
 _SHA256 = re.compile(r"(?:[0-9a-f]{64})?", re.ASCII)
 _KEYS: Mapping[str, type] = {
@@ -57,7 +57,7 @@ _KEYS: Mapping[str, type] = {
 
 @dataclass(frozen=True)
 class Manifest:
-    """A manifest that has the form of one, and its own hash."""
+    """A well-formed manifest, and its own hash."""
 
     values: dict[str, Any]
     sha256: str
@@ -69,7 +69,7 @@ class Manifest:
 
     @property
     def previous_name(self) -> str:
-        """The name of the release before this one; empty at first, and for what is no name of a release."""
+        """The name of the release before this one; empty for the first release and for an invalid name."""
         name = self.values["previous_name"]
         return str(name) if form.parse_release_name(name) else ""
 
@@ -80,7 +80,7 @@ class Manifest:
         return files
 
     def without_files(self) -> "Manifest":
-        """Return the same without the list of its files, which takes much memory."""
+        """Return the manifest without the list of its files, which takes much memory."""
         return Manifest({**self.values, "files": {}}, self.sha256)
 
     def waiting(self, *what: str) -> int:
@@ -90,7 +90,7 @@ class Manifest:
 
     @property
     def revision(self) -> int:
-        """Which files and columns the release has (`release_format.REVISION`)."""
+        """The revision, which decides the files and columns of the release (`release_format.REVISION`)."""
         return int(self.values.get("revision", 1))
 
     @property
@@ -100,7 +100,7 @@ class Manifest:
 
     @property
     def kept_out(self) -> int:
-        """How many pictures the release says an organizer kept out after a report: nobody rules on those."""
+        """How many pictures the release says an organizer kept out after a report: they get no ruling."""
         number = self.values.get("kept_out", 0)
         return max(number, 0) if type(number) is int else 0
 
@@ -135,7 +135,7 @@ def read_neighbour(folder: Path) -> Manifest:
 
 
 def _canonical_sha256(values: Any) -> str:
-    """Return the hash of a manifest's canonical form, which is not held as a whole."""
+    """Return the hash of a manifest's canonical form, which is never in memory as a whole."""
     digest = hashlib.sha256()
     for piece in json.JSONEncoder(indent=1, ensure_ascii=False).iterencode(values):
         digest.update(piece.encode())
@@ -144,7 +144,7 @@ def _canonical_sha256(values: Any) -> str:
 
 
 def check_name(manifest: Manifest, findings: Findings) -> None:
-    """The name follows from week and part, the rule book from the revision; the one before has a release's name."""
+    """Check the name against week and part, the rule book against the revision, and the predecessor's name."""
     findings.compare(
         form.MANIFEST, "name", manifest.name, form.release_name(manifest.values["week"], manifest.values["part"])
     )
@@ -160,7 +160,7 @@ def check_name(manifest: Manifest, findings: Findings) -> None:
 
 
 def check_files(folder: Path, manifest: Manifest, findings: Findings) -> None:
-    """No file is missing or extra, and every one but the pictures has its hash; those are hashed when looked at."""
+    """Check that no file is missing or extra, and the hash of each; pictures are hashed when they are checked."""
     names = release_tables.files_of(manifest.revision)
     for path in sorted(names - manifest.files.keys()):
         findings.add(form.MANIFEST, path, "not listed", "a file of every release")
@@ -201,7 +201,7 @@ def file_sha256(folder: Path, path: str) -> str:
 
 
 def _files_in(folder: Path) -> dict[str, bool]:
-    """Return what lies in a release's folder and in that of its pictures, and of each whether it is a regular file."""
+    """Return the names in a release's folder and in its folder of pictures, each with whether it is a regular file."""
     files = files_in(folder)
     pictures = {f"{form.PICTURES}/{name}": regular for name, regular in files_in(folder / form.PICTURES).items()}
     if form.PICTURES in files and not (folder / form.PICTURES).is_symlink() and (folder / form.PICTURES).is_dir():
@@ -212,9 +212,9 @@ def _files_in(folder: Path) -> dict[str, bool]:
 def read_table(
     folder: Path, name: str, findings: Findings, *, revision: int = form.REVISION, memory: RowMemory | None = None
 ) -> TableRows:
-    """Read a table. Rows that have not the form of one are found and left out.
+    """Read a table. Malformed rows are reported and left out.
 
-    `memory` is that for all tables of a release; raises NotARelease where it is used up.
+    `memory` is the limit for all tables of a release; raises NotARelease where it is used up.
     """
     memory, table = memory or RowMemory(folder), TableRows(folder, name, release_tables.tables_of(revision)[name])
     before = tuple[Any, ...]()
@@ -234,13 +234,13 @@ def read_table(
 
 
 def stream_table(folder: Path, name: str, findings: Findings, *, revision: int = form.REVISION) -> Iterator[Row]:
-    """Yield the rows of a table that have the form of one, in the order of the file. Of the others a difference is
-    found, until there are more than are kept: there may be a billion."""
+    """Yield the well-formed rows of a table, in the order of the file. Malformed rows are reported until the limit of
+    differences is reached, as there may be a billion."""
     return (row for _, _, row in _formed_rows(folder, name, findings, revision))
 
 
 def _formed_rows(folder: Path, name: str, findings: Findings, revision: int) -> Iterator[tuple[int, int, Row]]:
-    """Yield where the record of each of these rows begins in the file and how long it is, in bytes, and the row."""
+    """Yield the well-formed rows, each with the place and the length of its record in the file, in bytes."""
     columns, records = release_tables.tables_of(revision)[name], _records(folder, name, findings)
     heading = next(records, (0, "", 1, []))[-1]
     if heading != list(columns):
@@ -261,8 +261,8 @@ def _formed_rows(folder: Path, name: str, findings: Findings, revision: int) -> 
 
 @lru_cache(None)
 def _row_form(name: str, revision: int) -> re.Pattern[str]:
-    """Return what the cells of a row look like with carriage returns between them, which no cell may have. A cell that
-    matched is not tried in another way."""
+    """Return the pattern of a row's cells, joined by carriage returns, which no cell may have. Atomic groups prevent
+    backtracking."""
     *cells, last = (f"(?:{column.kind.form.pattern})" for column in release_tables.tables_of(revision)[name].values())
     return re.compile("".join(rf"(?>{cell}\r)" for cell in cells) + last, re.ASCII)
 
@@ -276,8 +276,8 @@ def _find_other_forms(
 
 
 def _records(folder: Path, name: str, findings: Findings) -> Iterator[tuple[int, str, int, list[str]]]:
-    """Yield where each record begins, in bytes, its text, its first line, and its cells, as far as they can be read,
-    and compare its text with the canonical form."""
+    """Yield each readable record: where it begins, in bytes, its text, the number of its first line, and its cells.
+    Its text is compared with the canonical form."""
     place, number = 0, 1
     try:
         lines = read_lines(folder, name)
@@ -300,13 +300,13 @@ def _records(folder: Path, name: str, findings: Findings) -> Iterator[tuple[int,
 
 
 def _size(text: str) -> int:
-    """Return how many bytes a text has in its file."""
+    """Return the length of a text in its file, in bytes."""
     return len(text) if text.isascii() else len(text.encode())
 
 
 def _csv_cells(line: str, following: Iterator[str], read: list[str]) -> list[str]:
-    """Return the cells of the record that begins with `line`; of the lines that follow those that it takes are put into
-    `read`. Raises csv.Error, and UnreadableFile for one that has more bytes than a line may have."""
+    """Return the cells of the record that begins with `line`; further lines of the record are appended to `read`.
+    Raises csv.Error, and UnreadableFile for a record of more bytes than a line may have."""
 
     def lines() -> Iterator[str]:
         yield line
@@ -322,7 +322,7 @@ def _csv_cells(line: str, following: Iterator[str], read: list[str]) -> list[str
 
 
 def csv_text(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield each row as it stands in a table."""
+    """Yield each row as CSV text."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     for row in rows:
@@ -333,7 +333,7 @@ def csv_text(rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def compare_text(folder: Path, name: str, follows: Iterable[str], findings: Findings) -> None:
-    """Find every line in which a file differs from the text, in pieces, that follows from the rest of the release."""
+    """Report every line in which a file differs from the expected text, which comes in pieces."""
     try:
         recorded = (line.removesuffix("\n") for line in _with_last_line(read_lines(folder, name)))
         compare_lines(name, recorded, _lines_of(follows), findings)
@@ -344,7 +344,7 @@ def compare_text(folder: Path, name: str, follows: Iterable[str], findings: Find
 
 
 def _lines_of(pieces: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of a text in pieces, as `str.split` does: the whole text would take much memory."""
+    """Yield the lines of a text given in pieces, as `str.split` does, without the whole text in memory."""
     begun = ""
     for piece in pieces:
         *lines, begun = (begun + piece).split("\n")
@@ -353,7 +353,7 @@ def _lines_of(pieces: Iterable[str]) -> Iterator[str]:
 
 
 def _with_last_line(lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines, and an empty one behind a last end of line, as `str.split` does."""
+    """Yield lines, and an empty one after a final end of line, as `str.split` does."""
     line = "\n"
     for line in lines:
         yield line
@@ -364,7 +364,7 @@ def _with_last_line(lines: Iterable[str]) -> Iterator[str]:
 def compare_lines(
     name: str, recorded: Iterable[str], follows: Iterable[str], findings: Findings, *, first: int = 1
 ) -> None:
-    """Find every line in which two texts differ; `first` is the number of the first one."""
+    """Report every line in which two texts differ; `first` is the number of the first line."""
     for number, (one, other) in enumerate(zip_longest(recorded, follows, fillvalue="no line"), start=first):
         if findings.not_kept:
             return  # there may be a billion of them

@@ -1,5 +1,4 @@
-"""Unpacks a downloaded release safely, for the mirror and for whoever checks it as its zip: only files that a release
-has, within size limits, all or nothing (R39).
+"""Unpacks a downloaded release zip safely: only files that a release has, within size limits, all or nothing (R39).
 
 Pure: standard library only.
 """
@@ -22,37 +21,37 @@ from adjudication.verifier.release_reader import read_manifest
 from adjudication.verifier.terminal import printable
 from adjudication.verifier.untrusted_files import MOST_MANIFEST_BYTES, NotARelease, is_regular
 
-# What is done, of how much, in words.
+# A function that receives the progress: what is being done, in words, how much is done, and the total.
 Progress: TypeAlias = Callable[[str, int, int], None]
 
-# No release is larger, neither as a zip nor unpacked: a hundred thousand pictures of two megabytes are less.
+# The size limit of a release, as a zip and unpacked: a hundred thousand pictures of two megabytes are less.
 MOST_BYTES = 1 << 38
-# The zip's own list of what is in it, which is held in memory: 200,000 files fit.
+# The size limit of the zip's own directory, which is held in memory: 200,000 files fit.
 MOST_HELD_BYTES = 1 << 26
 MOST_ENTRIES = 200_000
 _ENTRY = b"PK\x01\x02"
-# Left free on the disk, whatever is fetched.
+# The space that is always left free on the disk.
 _SPARE_BYTES = 1 << 26
 _PIECE = 1 << 20
-# The library repeats names, which have up to 65,535 letters.
+# The library's messages repeat names, which can have up to 65,535 letters.
 _SHOWN = 120
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1
-# What the check of a release reads of those before it.
+# The files of earlier releases that the check of a release reads.
 _OF_EARLIER = frozenset({form.MANIFEST, *release_tables.TABLES})
 
 _Entries: TypeAlias = Mapping[str, zipfile.ZipInfo]
 
 
 class DamagedZip(Exception):
-    """The zip does not hold the release that is listed; the text says what is wrong with it."""
+    """The zip does not hold the listed release; the text says what is wrong with it."""
 
 
 def unpack_release(archive: Path, release: ListedRelease, folder: Path, progress: Progress) -> None:
-    """Unpack `release` into its folder below `folder`: beside its place, renamed when all of it is here and as listed.
+    """Unpack `release` into its folder below `folder`: first into another folder, renamed when complete and as listed.
 
-    Raises DamagedZip for a zip that another one should take the place of, NotARelease for a manifest that this program
-    cannot read, and OSError where the disk has no room or refuses.
+    Raises DamagedZip for a zip that should be fetched again, NotARelease for a manifest that this program cannot read,
+    and OSError where the disk is full or fails.
     """
     partial = folder / f".{release.name}.partial"
     _remove(partial)
@@ -66,11 +65,11 @@ def unpack_release(archive: Path, release: ListedRelease, folder: Path, progress
 
 
 def unpack_unlisted(archive: Path, folder: Path, progress: Progress, *, only: Collection[str] = ()) -> Path:
-    """Unpack a release that no list names into its own new folder below `folder`, and return that.
+    """Unpack a release that is in no list into its own new folder below `folder`, and return that folder.
 
-    It has the name that the zip gives it. `only` names the files that are unpacked; all are where it is empty. No hash
-    is compared: that is left to whoever checks the release. Raises DamagedZip for what holds no release, and OSError
-    where the disk has no room or refuses.
+    The folder has the release's name from the zip. `only` names the files to unpack; if empty, all are. No hash is
+    compared: the check of the release does that. Raises DamagedZip for a zip without a release, and OSError where the
+    disk is full or fails.
     """
     with _open_zip(archive) as packed:
         name = next((entry.filename.partition("/")[0] for entry in packed.infolist()), "")
@@ -90,9 +89,9 @@ def unpack_unlisted(archive: Path, folder: Path, progress: Progress, *, only: Co
 def release_folders(release: Path, previous: Path | None, progress: Progress) -> Iterator[tuple[Path, Path | None]]:
     """Yield the folder of `release` and that of the one before it; each may be given as a folder or as a zip.
 
-    A zip is unpacked, and what was unpacked is removed at the end. The zips of the releases before lie beside a zip;
-    folders lie beside a folder, where the verifier itself looks. Raises NotARelease for a file that is no zip of a
-    release, and where there is no room to unpack it.
+    A zip is unpacked to a temporary folder. Zips of earlier releases are looked for beside a zip; beside a folder, the
+    verifier itself looks for folders. Raises NotARelease for a file that is not the zip of a release, and where there
+    is no room to unpack it.
     """
     if not release.is_file() and not (previous is not None and previous.is_file()):
         yield release, previous
@@ -119,8 +118,8 @@ def _folder_of(release: Path, into: Path, progress: Progress, only: Collection[s
 
 
 def _chain_beside(archive: Path, name: str, into: Path, progress: Progress) -> Path | None:
-    """Unpack the releases before a zip that lie beside it as zips, each into its folder below `into`, as far as the
-    chain is there. Returns the folder of the newest, called `name`; None where none lies there that can be read."""
+    """Unpack the zips of earlier releases beside a zip, each into its folder below `into`, until one is missing.
+    Returns the folder of the newest, called `name`; None where it is missing or cannot be read."""
     newest: Path | None = None
     while name and not (into / name).exists():
         folder = _beside(archive, name, into, progress)
@@ -137,13 +136,13 @@ def _beside(archive: Path, name: str, into: Path, progress: Progress) -> Path | 
             folder = _folder_of(place, into, progress, _OF_EARLIER)
             read_manifest(folder)
         except NotARelease:
-            continue  # what is wrong with it, the check of that release says
+            continue  # the check of that release reports what is wrong with it
         return folder
     return None
 
 
 def need_room(folder: Path, size: int) -> None:
-    """Raise OSError, in words, where the disk has no room for so many bytes more."""
+    """Raise OSError, with a message for people, where the disk has no room for so many more bytes."""
     free = max(shutil.disk_usage(folder).free - _SPARE_BYTES, 0)
     if size > free:
         raise OSError(f"{size:,} bytes are needed and {free:,} can be taken on this disk")
@@ -155,11 +154,11 @@ def _remove(partial: Path) -> None:
 
 
 class _Archive(io.FileIO):
-    """A zip whose own list is not read where it is longer than memory should hold."""
+    """A zip file that refuses a directory too long for memory."""
 
     def read(self, size: int | None = -1) -> bytes:
-        """Return at most `size` bytes, all that are left where it is negative; raises OSError for too many bytes or
-        too many entries of the list."""
+        """Return at most `size` bytes, all remaining ones if it is negative; raises OSError for too many bytes or too
+        many entries of the directory."""
         wanted = size if size is not None and size >= 0 else os.fstat(self.fileno()).st_size - self.tell()
         if wanted > MOST_HELD_BYTES:
             raise OSError(f"{wanted:,} bytes at once, and {MOST_HELD_BYTES:,} are the most that is held")
@@ -176,7 +175,7 @@ def _open_zip(archive: Path) -> Iterator[zipfile.ZipFile]:
     with _Archive(archive) as file:
         try:
             packed = zipfile.ZipFile(file)
-        except Exception as error:  # the library has no one kind of error for what strangers write into a zip
+        except Exception as error:  # the library raises many kinds of errors for malformed zips
             raise DamagedZip(printable(repr(error), _SHOWN)) from error
         yield packed
 
@@ -199,7 +198,7 @@ def _unpack_all(packed: zipfile.ZipFile, release: ListedRelease, into: Path, pro
 
 
 def _checked(packed: zipfile.ZipFile, name: str) -> _Entries:
-    """Return path -> entry, all of them files that a release can have, with sizes that add up to what is allowed."""
+    """Return path -> entry; checks that all are files that a release can have, and the sum of their sizes."""
     entries: dict[str, zipfile.ZipInfo] = {}
     for entry in packed.infolist():
         top, _, path = entry.filename.partition("/")
@@ -233,10 +232,10 @@ def _unpack_one(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, place: Path) ->
 
 
 def _pieces(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
-    """Yield what an entry unpacks to: the library gives no more bytes than the entry says, whatever is packed there."""
+    """Yield an entry's unpacked bytes: the library never yields more bytes than the entry declares."""
     try:
         with packed.open(entry) as source:
             while piece := source.read(_PIECE):
                 yield piece
-    except Exception as error:  # what goes wrong in writing is raised elsewhere, so this is the zip
+    except Exception as error:  # errors of writing are raised elsewhere, so this is an error of the zip
         raise DamagedZip(f"{entry.filename[:_SHOWN]!r}: {printable(repr(error), _SHOWN)}") from error

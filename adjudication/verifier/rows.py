@@ -1,4 +1,4 @@
-"""The rows of a release's tables, read from their files one by one, within a bound of memory (R39).
+"""Gives access to rows of a release's tables, read from their files one by one, within a memory limit (R39).
 
 Pure: standard library only.
 """
@@ -16,20 +16,20 @@ from weakref import finalize
 from adjudication.schema import release_format as form
 from adjudication.verifier.untrusted_files import NotARelease, open_regular
 
-# So much memory the rows of a release may take, in bytes, as they are counted here.
+# The limit of memory for the rows of a release, in bytes, as counted here.
 MOST_HELD_BYTES = 480 << 20
-# What the checks keep at most for each row of the tables whose rows none of them holds.
+# The most bytes that the checks keep for each row of a streamed table.
 _KEPT_BYTES = {form.RESPONSES: 400, form.IMAGES: 600, form.RULINGS: 400, form.PROVENANCE: 300, form.PANELS: 600}
-# What they keep for each other row beside the row itself: answers are gathered by defense, picture and round.
+# The bytes that they keep for each other row beside the row itself: predictions by defense, picture and round.
 _DERIVED_BYTES = 280
 _DERIVED_FROM = {form.PREDICTIONS: 600}
-# Rows that are looked at one after another are read in pieces of so many bytes.
+# Rows read one after another are read from the file in pieces of so many bytes.
 _PIECE = 1 << 16
 Key = TypeVar("Key")
 
 
 class Columns:
-    """The columns of a table, and the row that was looked at last."""
+    """The columns of a table, and a cache of the row that was read last."""
 
     __slots__ = ("_getters", "last", "places")
 
@@ -40,7 +40,7 @@ class Columns:
         self._getters: dict[tuple[str, ...], Callable[[list[str]], tuple[str, ...]]] = {}
 
     def getter(self, names: tuple[str, ...]) -> Callable[[list[str]], tuple[str, ...]]:
-        """Return what takes the cells of at least two columns out of those of a row; raises KeyError."""
+        """Return a function that takes the cells of at least two columns out of a row's cells; raises KeyError."""
         if names not in self._getters:
             self._getters[names] = itemgetter(*(self.places[name] for name in names))
         return self._getters[names]
@@ -49,14 +49,14 @@ class Columns:
 class Row(Mapping[str, str]):
     """The cells of a row by their columns.
 
-    They are held as the text of the file, because many rows are looked at only now and then. Of the row of a table that
-    was looked at last the cells are held too.
+    They are held as the text of the file, because many rows are read rarely. For the last row read of each table, the
+    parsed cells are held too.
     """
 
     __slots__ = ("_cells", "_columns", "_text", "line")
 
     def __init__(self, columns: Columns, text: str, line: int, cells: list[str] | None = None) -> None:
-        """Hold a record of CSV with a cell for each of `columns`; `cells` are these where they are known. `line` is the
+        """Hold a record of CSV with a cell for each of `columns`; `cells` are the parsed cells, if known. `line` is the
         number of its first line in the file, whose heading is line 1."""
         self._columns, self._text, self.line = columns, text, line
         self._cells: list[str] | None = None
@@ -87,7 +87,7 @@ class Row(Mapping[str, str]):
         return iter(self._columns.places)
 
     def __bool__(self) -> bool:
-        """Say that there is a row."""
+        """Return True, whatever the cells are."""
         return True
 
     def __len__(self) -> int:
@@ -100,13 +100,13 @@ class Row(Mapping[str, str]):
 
 
 class TableRows(Sequence[Row]):
-    """The rows of a table in the order of the file. Each is read from there whenever it is looked at: only where it
-    begins is held."""
+    """The rows of a table in the order of the file. Each is read from the file on every access: only its place is held
+    in memory."""
 
     def __init__(self, folder: Path, name: str, columns: Iterable[str]) -> None:
         """Begin without a row of the file `name` below `folder`."""
         self._folder, self._name, self._columns = folder, name, Columns(columns)
-        # Four bytes are enough for a place in the longest file that is read.
+        # Four bytes are enough for a position in the longest file that is read.
         self._places, self._sizes, self._lines = array("I"), array("I"), array("I")
 
     def append(self, place: int, size: int, line: int) -> None:
@@ -124,7 +124,7 @@ class TableRows(Sequence[Row]):
     @overload
     def __getitem__(self, number: slice) -> list[Row]: ...
     def __getitem__(self, number: int | slice) -> Row | list[Row]:
-        """Return a row, or some of them; raises IndexError, and UnreadableFile where the file is there no longer."""
+        """Return a row, or a slice of rows; raises IndexError, and UnreadableFile where the file is gone."""
         if isinstance(number, slice):
             return [self[each] for each in range(*number.indices(len(self)))]
         return Row(self._columns, self._read(self._places[number], self._sizes[number]).decode(), self._lines[number])
@@ -139,7 +139,7 @@ class TableRows(Sequence[Row]):
             yield Row(columns, piece[at : at + size].decode(), line)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what another process needs: it opens the file itself, and looks at rows of its own."""
+        """Return the state for another process, which opens the file itself and has its own cache."""
         kept = {name: value for name, value in vars(self).items() if name != "_file"}
         return {**kept, "_columns": Columns(self._columns.places)}
 
@@ -160,8 +160,8 @@ def cells_of(record: str) -> list[str]:
 
 
 def plain_cells(record: str) -> list[str] | None:
-    """Return the cells of a line of CSV that is in canonical form, has at most one cell between quotation marks, and no
-    others. None for another one."""
+    """Return the cells of a line of canonical CSV with at most one quoted cell, by a fast path; None for any other
+    line."""
     if "\r" in record or record[-1:] != "\n":
         return None
     if '"' not in record:
@@ -176,7 +176,7 @@ def plain_cells(record: str) -> list[str] | None:
 
 
 class Times:
-    """Times as cells write them, of many rows: held as one text, because each is of the same length."""
+    """The times in one column of many rows: held as one text, because all have the same length."""
 
     _LENGTH = len("2026-11-18T12:00:00.000000Z")
 
@@ -189,15 +189,15 @@ class Times:
         self._text += cell.ljust(self._LENGTH).encode()
 
     def __getitem__(self, number: int) -> str:
-        """Return the cell that was added as this one, counted from 0."""
+        """Return the cell with this index, counted from 0."""
         return self._text[number * self._LENGTH : (number + 1) * self._LENGTH].decode().rstrip()
 
 
 class RowIndex(Mapping[Key, Row]):
-    """What rows are found by -> the row, of which the number is held and not the row itself."""
+    """An index, key -> row, that holds the numbers of rows and not the rows themselves."""
 
     def __init__(self, rows: Sequence[Row], numbers: Mapping[Key, int]) -> None:
-        """Find by `numbers`, which may grow later, the places of `rows`."""
+        """Map keys to positions in `rows` by `numbers`, which may grow later."""
         self._rows, self._numbers = rows, numbers
 
     def __getitem__(self, key: Key) -> Row:
@@ -210,33 +210,33 @@ class RowIndex(Mapping[Key, Row]):
         return default if number is None else self._rows[number]
 
     def __contains__(self, key: object) -> bool:
-        """Say whether there is a row, which is not read."""
+        """Say whether there is a row, without reading it."""
         return key in self._numbers
 
     def __iter__(self) -> Iterator[Key]:
-        """Yield what the rows are found by."""
+        """Yield the keys."""
         return iter(self._numbers)
 
     def __len__(self) -> int:
-        """Return how many rows can be found."""
+        """Return the number of keys."""
         return len(self._numbers)
 
 
 class RowMemory:
-    """The memory that the rows of all tables of a release may take."""
+    """The limit of memory for the rows of all tables of a release, and what is left of it."""
 
     def __init__(self, folder: Path, most: int = MOST_HELD_BYTES) -> None:
         """Begin with all of it `left` for the release in `folder`; `most` is in bytes."""
         self._folder, self._most, self.left = folder, most, most
 
     def take(self, table: str, row: Row) -> None:
-        """Take what a row needs, with what is derived from it; raises NotARelease where there is no more."""
+        """Take the memory of a row and of what is derived from it; raises NotARelease where too little is left."""
         kept = _KEPT_BYTES.get(table)
         needed = getsizeof(row) + _DERIVED_FROM.get(table, _DERIVED_BYTES) if kept is None else kept
         self.take_bytes(needed, table)
 
     def take_bytes(self, number: int, table: str) -> None:
-        """Take so many bytes for a table; raises NotARelease where there are no more."""
+        """Take so many bytes for a table; raises NotARelease where too few are left."""
         self.left -= number
         if self.left < 0:
             raise NotARelease(f"{self._folder}: {table}: its rows take more than {self._most >> 20:,} MiB of memory")

@@ -1,4 +1,4 @@
-"""Derives the rulings of a release again from its raw responses (R13-R16).
+"""Recomputes the rulings of a release from its raw responses, and compares them (R13-R16).
 
 Pure: standard library only.
 """
@@ -30,9 +30,9 @@ _DERIVED = ("verdict", "label", "reasons", "smallest_box_fraction")
 
 
 def read_responses(rows: Sequence[Row], sizes: Sizes, findings: Findings) -> Panels:
-    """Check every response by itself and gather those that count. `rows` come by their ids."""
+    """Check every response on its own and collect those that count. `rows` are sorted by id."""
     panels, numbers = Panels(rows), {image_id: number for number, image_id in enumerate(sizes)}
-    # Picture and tasker of each response as one number, as there are many: 0 for one on no picture.
+    # Picture and tasker of each response as one number, to save memory: 0 for a response on an unknown picture.
     pairs = array("Q")
     counted = 0
     for number, row in enumerate(rows):
@@ -45,7 +45,7 @@ def read_responses(rows: Sequence[Row], sizes: Sizes, findings: Findings) -> Pan
         box = _sides(row, sizes[image_id], findings)
         if counts == "true" and panels.add(number, row, box):
             counted += 1
-        elif counts == "true":  # each ruling reads the whole of its panel
+        elif counts == "true":  # each ruling needs the whole panel
             place = f"counted on {image_id} panel {int(row['panel'])}"
             findings.add(form.RESPONSES, f"row {int(row['response_id'])}", place, "the panel was full")
     _check_pairs(pairs, rows, findings)
@@ -54,7 +54,7 @@ def read_responses(rows: Sequence[Row], sizes: Sizes, findings: Findings) -> Pan
 
 
 def _check_pairs(pairs: Sequence[int], rows: Sequence[Row], findings: Findings) -> None:
-    """No tasker answers twice on a picture (R8)."""
+    """Check that no tasker answers twice about a picture (R8)."""
     repeated = {one for one, other in pairwise(sorted(pairs)) if one == other} - {0}
     first = set[int]()
     for number, pair in enumerate(pairs if repeated else ()):
@@ -65,7 +65,7 @@ def _check_pairs(pairs: Sequence[int], rows: Sequence[Row], findings: Findings) 
 
 
 def _sides(row: Row, size: tuple[int, int], findings: Findings) -> Sequence[int] | None:
-    """Return the sides of the box that follows from the outline, whatever is recorded beside it."""
+    """Return the sides of the box computed from the outline, whatever box is recorded, and check that."""
     outline, *recorded = row.cells(("outline", *BOX))
     sides = outline_sides(outline) if outline else None
     texts = ["", "", "", ""] if sides is None else [_pixels(side) for side in sides]
@@ -77,7 +77,7 @@ def _sides(row: Row, size: tuple[int, int], findings: Findings) -> Sequence[int]
     return sides
 
 
-_pixels = lru_cache(1 << 15)(cells.pixels)  # sides repeat
+_pixels = lru_cache(1 << 15)(cells.pixels)  # equal sides repeat often
 
 
 def check_rulings(
@@ -88,7 +88,7 @@ def check_rulings(
     manifest: Manifest,
     findings: Findings,
 ) -> Mapping[str, Row]:
-    """Derive every ruling of the rules again. Returns image -> the ruling that holds."""
+    """Recompute every ruling by the rules. Returns image -> the ruling in force."""
     numbers: dict[str, int] = {}
     newest, derived = RowIndex(rows, numbers), 0
     for at, row in enumerate(rows):
@@ -131,7 +131,7 @@ def _check_size(
     policies: Mapping[str, RecordedPolicy],
     findings: Findings,
 ) -> None:
-    """The panel is full: as many counted as this policy, or one in force when the panel was dealt, asks for (R7)."""
+    """Check that the panel is full: its size is that of this policy, or of one in force when it was dealt (R7)."""
     if counted != policy.policy.panel_size and counted not in {each.policy.panel_size for each in policies.values()}:
         findings.add(
             form.RULINGS, row, f"{counted} counted responses on panel {row['panel']}", f"{policy.policy.panel_size}"
@@ -158,7 +158,7 @@ def _check_decision(
 
 
 def _check_board(row: Row, findings: Findings) -> None:
-    """A decision of the board explains itself (R20) and names a class exactly when it says valid."""
+    """Check that a ruling of the board has an explanation (R20), and a class exactly when it is valid."""
     if not row["explanation"]:
         findings.add(form.RULINGS, row, "no explanation", "a public explanation of the board")
     if bool(row["label"]) != (row["verdict"] == Verdict.VALID):
@@ -173,10 +173,10 @@ def _check_none_missing(
     manifest: Manifest,
     findings: Findings,
 ) -> None:
-    """Every image has a ruling, save as many as the release says were waiting or kept out; so has every full panel.
+    """Check that every image and every full panel has a ruling, except as many as were waiting or kept out.
 
-    Releases of before the third revision do not say how large a panel is. Where their policies ask for different
-    numbers of taskers, one with fewer answers than the most may be full or kept out: no more are there than both.
+    Releases before the third revision do not give the size of a panel. Where their policies have different sizes, a
+    panel with fewer responses than the largest size may be full or kept out: both counts together limit their number.
     """
     sizes = [policy.policy.panel_size for policy in policies.values()]
     least, most = min(sizes, default=SMALLEST_PANEL), max(sizes, default=LARGEST_PANEL)

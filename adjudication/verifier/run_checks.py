@@ -1,4 +1,4 @@
-"""Checks that answers of one run agree, and that defenses are what their tables say (R28-R33).
+"""Checks that predictions of one run agree, and that the tables about defenses are consistent (R28-R33).
 
 Pure: standard library only.
 """
@@ -26,7 +26,7 @@ _PARTS = ("right", "wrong", "abstained", "faults")
 
 
 def check_runs(release: CheckedRelease, findings: Findings) -> None:
-    """What is the same in a run or in a batch is so in every answer, and no two have one place (R29)."""
+    """Check that predictions agree in what is common to a run or batch, and that no two have the same place (R29)."""
     valid, rounds = _valid_since(release), _most_rounds(release)
     for file, moment in ((form.PREDICTIONS, "predicted_at"), (form.FAULTS, "at")):
         for row in release.rows(file):
@@ -38,7 +38,7 @@ def check_runs(release: CheckedRelease, findings: Findings) -> None:
 
 
 class _Runs:
-    """The answers that came before, by what they have in common."""
+    """The earlier predictions, by what they have in common."""
 
     def __init__(self, release: CheckedRelease, findings: Findings) -> None:
         self._findings = findings
@@ -50,7 +50,7 @@ class _Runs:
         self._seeds: dict[tuple[str, str, str], str] = {}
 
     def check(self, row: Row) -> None:
-        """Check one answer against those before it."""
+        """Check one prediction against the earlier ones."""
         for column, follows in self._wrong(row):
             self._findings.add_cell(form.PREDICTIONS, row, column, follows)
         if "run" in row:
@@ -100,7 +100,7 @@ def _valid_since(release: CheckedRelease) -> dict[str, str]:
 
 
 def _check_valid(file: str, row: Row, column: str, valid: Mapping[str, str], findings: Findings) -> None:
-    """Only a picture that was ruled valid is run (R29)."""
+    """Check that predictions are made only on pictures that were ruled valid before (R29)."""
     if row["image_id"] not in valid:
         findings.add_cell(file, row, "image_id", "a picture that was ruled valid")
     elif is_before(row[column], valid[row["image_id"]]):
@@ -113,7 +113,7 @@ def _check_round(file: str, row: Row, most: int, findings: Findings) -> None:
 
 
 def check_found(release: CheckedRelease, findings: Findings) -> None:
-    """A break or a mistake is found after the ruling (R29); a re-run may prove it by a later answer."""
+    """Check that a break or a mistake is found after the ruling (R29); a rerun may prove it by a later prediction."""
     found = {row["image_id"] for file in (form.BREAKS, form.UNPROVED, form.MISTAKES) for row in release.rows(file)}
     decided = {
         (row["image_id"], row["number"]): row
@@ -140,7 +140,7 @@ def check_found(release: CheckedRelease, findings: Findings) -> None:
 
 
 def check_defenses(release: CheckedRelease, findings: Findings) -> None:
-    """A defense is pinned by its digest, handed in by a team, and published when it was eligible (R28, R31, R32)."""
+    """Check that a defense has its digest, was submitted by a team, and is public once eligible (R28, R31, R32)."""
     for row in release.rows(form.DEFENSES):
         if "number" not in row:
             continue
@@ -153,15 +153,15 @@ def check_defenses(release: CheckedRelease, findings: Findings) -> None:
     for before in release.earlier_by(form.DEFENSES, "defense_id").values():
         check_still_there(form.DEFENSES, "defense_id", before, release, findings)
         now = release.by(form.DEFENSES, "defense_id").get(before["defense_id"])
-        # A reference of the contest comes back where its software goes back to an older one.
+        # A reference defense of the contest returns when its software returns to an older version.
         if now is not None and now.get("team_id") and before["retired_at"]:
             findings.compare_cells(form.DEFENSES, now, {"retired_at": before["retired_at"]})
     _check_eligibility(release, findings)
 
 
 def _check_due(row: Row, policies: RecordedPolicies, findings: Findings) -> None:
-    """A defense is due at the end of the week after the one in which it was received, as that was known then: a zone
-    that changed later does not move it (R33)."""
+    """Check that a defense is due at the end of the week after the week of receipt, by the zone known then: a later
+    change of the time zone does not move it (R33)."""
     if not row["received_at"]:
         findings.compare_cells(form.DEFENSES, row, {"due_at": ""})
         return
@@ -174,7 +174,7 @@ def _check_due(row: Row, policies: RecordedPolicies, findings: Findings) -> None
 
 
 def check_still_there(file: str, key: str, before: Row, release: CheckedRelease, findings: Findings) -> None:
-    """A row of a release before is in this one too."""
+    """Check that each row of the previous release is in this one too."""
     if before[key] not in release.by(file, key):
         findings.add(file, f"row {before[key]}", "no row", "the row of the release before", column=key)
 
@@ -206,7 +206,7 @@ def _check_eligibility(release: CheckedRelease, findings: Findings) -> None:
 
 
 def _totals(row: Row, findings: Findings) -> Mapping[str, Any] | None:
-    """Return what a trial adds up to; None where it does not."""
+    """Return the totals of a trial; None where they are inconsistent."""
     try:
         totals = value_of(row["totals"])
         parts = [totals[name] for name in _PARTS]

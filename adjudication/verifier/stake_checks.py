@@ -1,4 +1,4 @@
-"""Checks that decisions, batches, stakes and awards follow from each other (R27, R32-R37).
+"""Checks that the board's decisions, batches, stakes and awards agree with each other (R27, R32-R37).
 
 Pure: standard library only.
 """
@@ -18,11 +18,11 @@ from adjudication.verifier.run_checks import check_still_there
 from adjudication.verifier.votes import value_of
 from policy.calendar import week_of
 
-# What the subject of a decision or a motion names, by number: the table and what its rows are called.
+# Key in the subject of a decision or motion -> the table of the row with its number, and the word for such a row.
 _NAMED = {"team": form.TEAMS, "defense": form.DEFENSES, "stake": form.STAKES}
 _BOARD = "board"
 _BROKEN = ("broken", "void")
-# What a decision of each kind says beside what it is about.
+# Kind of decision -> the further values that it has beside its subject.
 _DETAILS: Mapping[DecisionKind, frozenset[str]] = {
     DecisionKind.STAKE: frozenset({"criteria"}),
     DecisionKind.AWARD: frozenset({"statement"}),
@@ -36,7 +36,7 @@ _DETAILS: Mapping[DecisionKind, frozenset[str]] = {
 
 
 def check_stakes(release: CheckedRelease, findings: Findings) -> None:
-    """Check decisions and what was made by them, stakes, awards, and associations."""
+    """Check decisions and the rows that they made, stakes, awards, and associations."""
     _check_decisions(release, findings)
     for row in release.rows(form.STAKES):
         _check_stake(row, release, findings)
@@ -49,7 +49,7 @@ def check_stakes(release: CheckedRelease, findings: Findings) -> None:
 
 
 def _check_alone(release: CheckedRelease, findings: Findings) -> None:
-    """A defense has one stake at a time (R32)."""
+    """Check that a defense has at most one stake at a time (R32)."""
     here = release.by(form.STAKES, "number")
     for stakes in release.stakes_by_defense.values():
         last: Row | None = None
@@ -64,20 +64,20 @@ def _check_alone(release: CheckedRelease, findings: Findings) -> None:
 
 
 def _check_associations(release: CheckedRelease, findings: Findings) -> None:
-    """What a release before says of a team's associations is said again while the team is named (R27)."""
+    """Check that a team's associations in earlier releases are repeated as long as the team is in the release (R27)."""
     for before in release.earlier_by(form.ASSOCIATIONS, "number").values():
         if before["team_id"] in release.by(form.TEAMS, "team_id"):
             check_still_there(form.ASSOCIATIONS, "number", before, release, findings)
 
 
 def json_of(row: Row, column: str, file: str, findings: Findings) -> dict[str, Any]:
-    """Return an object of JSON in a cell; an empty one, and a difference, where it cannot be read."""
-    value = _json_in(row, column, file, findings)
+    """Return the JSON object in a cell; an empty one, and a difference, where it cannot be read."""
+    value = _value_of(row, column, file, findings)
     return value if isinstance(value, dict) else {}
 
 
-def _json_in(row: Row, column: str, file: str, findings: Findings) -> Any:
-    """Return what JSON says in a cell; None, and a difference, where it cannot be read."""
+def _value_of(row: Row, column: str, file: str, findings: Findings) -> Any:
+    """Return the JSON value in a cell; None, and a difference, where it cannot be read."""
     try:
         return value_of(row[column])
     except ValueError as error:
@@ -86,7 +86,7 @@ def _json_in(row: Row, column: str, file: str, findings: Findings) -> Any:
 
 
 def check_subject(file: str, row: Row, release: CheckedRelease, findings: Findings) -> dict[str, list[int]]:
-    """Return the rows that a decision or a motion is about; each of them is there."""
+    """Return the rows that a decision or a motion is about, and check that each of them exists."""
     found: dict[str, list[int]] = {}
     for what, numbers in json_of(row, "subject", file, findings).items():
         if what not in _NAMED and what != "award":
@@ -135,7 +135,7 @@ def _check_motion(
     release: CheckedRelease,
     findings: Findings,
 ) -> None:
-    """A decision is about what its motion is about, and says what that says."""
+    """Check that a decision has the subject and the values of its motion."""
     asked = check_subject(form.MOTIONS, motion, release, findings)
     about = {what: _names(what, numbers, release) for what, numbers in subject.items()}
     if any(not _names(what, numbers, release) <= about.get(what, set()) for what, numbers in asked.items()):
@@ -146,13 +146,13 @@ def _check_motion(
 
 
 def _names(what: str, numbers: Sequence[int], release: CheckedRelease) -> set[str]:
-    """Return the rows that a subject names; a team that was merged since it was named is the one it became (R25)."""
+    """Return the rows that a subject names, a team that was merged since then by the team it became (R25)."""
     found = {str(each) for each in numbers}
     return {release.final_team_by_number(each) for each in found} if what == "team" else found
 
 
 def _check_made(row: Row, kind: DecisionKind, file: str, made: bool, findings: Findings) -> None:
-    """Rows of `file` were made by a decision exactly when it is of the kind that makes them."""
+    """Check that a decision made rows of `file` exactly when its kind makes such rows."""
     if made != (row["kind"] == kind):
         follows = f"{kind}, as a row of {file} was made by it" if made else f"a row of {file} that was made by it"
         findings.add_cell(form.DECISIONS, row, "kind", follows)
@@ -163,7 +163,7 @@ def _words_of(details: Mapping[str, Any], name: str) -> str:
 
 
 def _check_batch(batch: Row, subject: Mapping[str, list[int]], staked: Sequence[str], findings: Findings) -> None:
-    """The stakes of a batch are on the defenses that were decided on (R32)."""
+    """Check that the stakes of a batch are on the defenses of the decision (R32)."""
     decided = [str(each) for each in subject.get("defense", ())]
     if subject and sorted(staked) != sorted(decided):
         findings.add(
@@ -176,7 +176,7 @@ def _check_batch(batch: Row, subject: Mapping[str, list[int]], staked: Sequence[
 
 
 def _check_stake(row: Row, release: CheckedRelease, findings: Findings) -> None:
-    """A stake has its price and its beginning by who stands for it (R32), its clock (R33), and its end (R36)."""
+    """Check a stake's price and beginning, which depend on who pays (R32), its clock (R33), and its end (R36)."""
     held = release.policies.at(row["asked_at"])
     if held is not None and release.policies.knows(row["asked_at"]):
         findings.compare_cells(form.STAKES, row, {"cents": str(held.policy.attacker_prize_cents)})
@@ -202,7 +202,7 @@ def _check_clock(row: Row, release: CheckedRelease, findings: Findings) -> None:
 
 
 def _check_end(row: Row, release: CheckedRelease, findings: Findings) -> None:
-    """A stake that won has its award; one whose defense is known to be broken is over no later than that (R35-R37)."""
+    """Check that a stake that won has its award, and that a stake ends no later than a known break (R35-R37)."""
     awards = release.find(form.AWARDS, "stake", row["number"])
     if row["end"] in _BROKEN:
         _check_break(row, release, findings)
@@ -217,8 +217,8 @@ def _check_end(row: Row, release: CheckedRelease, findings: Findings) -> None:
 
 
 def _check_break(row: Row, release: CheckedRelease, findings: Findings) -> None:
-    """Where the break that ended a stake is known, its picture was sent in the week of the stake or later, unless it
-    was void (R35)."""
+    """Check that the picture of the break that ended a stake was sent in the week of the stake or later, unless it was
+    void (R35). Nothing is checked where the break is not known."""
     begun = week_of(time_of(row["staked_at"]), release.policies.zones() or "UTC").start
     breaks = release.breaks_by_defense.get(row["defense_id"], ())
     found = [each for each in breaks if each["found_at"] == row["ended_at"]]
@@ -230,13 +230,13 @@ def _check_break(row: Row, release: CheckedRelease, findings: Findings) -> None:
 
 
 def _first_sent(image: Row, release: CheckedRelease) -> str:
-    """Return when a picture was sent first, or came in where nobody is known to have sent it."""
+    """Return when a picture was first sent, or when it was added where no sender is known."""
     attacks = release.attacks_by_image.get(image["image_id"], ())
     return min((each["received_at"] for each in attacks), default=image["received_at"])
 
 
 def _check_award(row: Row, release: CheckedRelease, findings: Findings) -> None:
-    """An award repeats its decision and its stake, and the ledger gave what it says (R36, R37)."""
+    """Check that an award agrees with its decision, its stake and the ledger (R36, R37)."""
     decision = release.by(form.DECISIONS, "number").get(row["decision"])
     if decision is not None:
         details = json_of(decision, "details", form.DECISIONS, findings)
@@ -248,7 +248,7 @@ def _check_award(row: Row, release: CheckedRelease, findings: Findings) -> None:
 
 
 def _check_given(release: CheckedRelease, findings: Findings) -> None:
-    """The ledger gives what the awards of a decision say, at their time; later entries correct it (R27, R36)."""
+    """Check that the ledger pays a decision's awards at their time; later entries are corrections (R27, R36)."""
     awarded, given, first = Counter[str](), Counter[tuple[str, str]](), dict[str, Row]()
     kept = Counter[str]()
     for row in release.rows(form.AWARDS):
@@ -271,7 +271,7 @@ def _check_given(release: CheckedRelease, findings: Findings) -> None:
 
 
 def _check_teams(release: CheckedRelease, findings: Findings) -> None:
-    """A team is in the release because another table names it, or because it was merged in the week."""
+    """Check that a team is in the release because another table names it, or because it was merged in the week."""
     named = set(_named_teams(release, findings))
     numbers = {row["number"]: row["team_id"] for row in release.rows(form.TEAMS)}
     named |= {numbers[each] for each in named if each in numbers}

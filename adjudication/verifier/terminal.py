@@ -9,7 +9,7 @@ from typing import TextIO
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 # A line is cut in its middle beyond this many characters.
 LONGEST_LINE = 800
-# Letters that count as printable and are not to be seen: fillers, joiners and selectors of variants.
+# Characters that count as printable but are invisible: fillers, joiners and variation selectors.
 _INVISIBLE = frozenset(
     chr(code)
     for first, last in (
@@ -30,8 +30,8 @@ _INVISIBLE = frozenset(
 def printable(value: object, longest: int = LONGEST_LINE) -> str:
     """Return a value as one line of at most `longest` characters, and one for each cut.
 
-    What a terminal would take for more than text becomes a replacement character: escape codes, ends of lines, marks
-    that change the direction or that nobody sees, halves of a surrogate pair.
+    Characters with an effect on terminals are replaced: escape codes, ends of lines, marks that change the direction,
+    invisible characters, halves of a surrogate pair.
     """
     text = shortened(str(value), longest)
     return "".join(each if each.isprintable() and each not in _INVISIBLE else _REPLACEMENT for each in text)
@@ -44,13 +44,13 @@ def shortened(text: str, longest: int) -> str:
 
 
 def encodable(text: str, encoding: str | None) -> str:
-    """Return a text as a stream of this encoding can take it; other letters become their escape codes."""
+    """Return a text for a stream of this encoding; characters outside it become their escape codes."""
     name = encoding or "ascii"
     return text.encode(name, "backslashreplace").decode(name)
 
 
 def show(value: object, *, stream: TextIO | None = None, end: str = "\n", over: bool = False) -> None:
-    """Print one line to `stream`, standard output by default; `over` prints it over the line before."""
+    """Print one line to `stream`, standard output by default; `over` overwrites the line before."""
     to = sys.stdout if stream is None else stream
     to.write(("\r" if over else "") + encodable(printable(value), to.encoding) + end)
     if over:

@@ -13,25 +13,25 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-# The list of a release's files: 200,000 pictures fit.
+# Size limit of a manifest: a list of 200,000 pictures fits.
 MOST_MANIFEST_BYTES = 1 << 25
-# The list of all releases: 50,000 of them fit.
+# Size limit of the list of all releases: 50,000 of them fit.
 MOST_LIST_BYTES = 1 << 24
-# No table is longer, nor is a line of one: an outline of ten thousand corners fits.
+# Size limits of a table and of one of its lines: an outline of ten thousand corners fits.
 MOST_FILE_BYTES = 1 << 30
 MOST_LINE_BYTES = 1 << 20
 # The largest picture that a release can hold has 48 MiB of pixels, and packing adds at most a thousandth.
 MOST_PICTURE_BYTES = 49 << 20
-# What a folder may hold beside what is listed, in names and in their characters; the others are not looked at.
+# Limits of the names in a folder, in number and in characters; further names are ignored.
 MOST_NAMES = 1 << 19
 _MOST_NAMES_CHARACTERS = 1 << 26
-# Small values take many times more memory than their text: so many commas, and opening brackets, may be in it.
+# Small JSON values take many times as much memory as their text: limits of commas and of opening brackets in it.
 _MOST_VALUES = 1_000_000
 _MOST_NESTED = 100_000
 _MOST_DEPTH = 40
 _MOST_DIGITS = 19
 _PIECE = 1 << 20
-# Opening neither follows a link nor waits for somebody who writes into a pipe. Some systems lack some of these.
+# Opening neither follows a link nor waits for the writer of a pipe. Some systems lack some of these flags.
 _FLAGS = os.O_RDONLY
 for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"):
     _FLAGS |= getattr(os, _name, 0)
@@ -42,16 +42,16 @@ class NotARelease(Exception):
 
 
 class UnreadableFile(Exception):
-    """What is there is no file that can be read; the text says why."""
+    """The path is not a file that can be read; the text says why."""
 
 
 class NotThere(UnreadableFile):
-    """There is nothing of this name."""
+    """There is no file of this name."""
 
 
 def open_regular(folder: Path, name: str, most: int = MOST_FILE_BYTES) -> BinaryIO:
-    """Open a regular file of at most `most` bytes below `folder`, which no link leads to; raises UnreadableFile."""
-    # As texts: objects for paths take as long as all the rest, and a release has a hundred thousand pictures.
+    """Open a regular file of at most `most` bytes below `folder`, without following links; raises UnreadableFile."""
+    # Paths as str: pathlib takes as long as all the rest, and a release has a hundred thousand pictures.
     *parents, last = name.split("/")
     if not {"", ".", ".."}.isdisjoint((*parents, last)):
         raise UnreadableFile("no plain path")
@@ -98,7 +98,7 @@ def is_regular(folder: Path, name: str) -> bool:
 
 
 def file_size(folder: Path, name: str) -> int:
-    """Return the bytes of a regular file; 0 for what is none, or would not be read."""
+    """Return the size of a regular file in bytes; 0 for anything else, or a file that would not be read."""
     try:
         with open_regular(folder, name) as file:
             return os.fstat(file.fileno()).st_size
@@ -110,10 +110,10 @@ def read_bytes(folder: Path, name: str, most: int = MOST_FILE_BYTES) -> bytes:
     """Return a file's bytes, at most `most`; raises UnreadableFile."""
     with open_regular(folder, name, most) as file:
         try:
-            # Reading makes room for as much as is asked for.
+            # A read allocates as many bytes as it is called with.
             size = os.fstat(file.fileno()).st_size
             data = file.read(size + 1)
-            if size < len(data) <= most:  # somebody writes into it
+            if size < len(data) <= most:  # the file grows while it is read
                 data += file.read(most + 1 - len(data))
         except OSError as error:
             raise UnreadableFile(_why(folder / name, error)) from error
@@ -152,7 +152,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 def files_in(folder: Path) -> dict[str, bool]:
-    """Return the names in a folder, and of each whether `open_regular` would open it; as many as `names_in`."""
+    """Return the names in a folder, each with whether `open_regular` would open it; at most as many as `names_in`."""
     return {
         entry.name: entry.is_file(follow_symlinks=False) and os.access(entry.path, os.R_OK)
         for entry in _entries(folder)
@@ -160,7 +160,7 @@ def files_in(folder: Path) -> dict[str, bool]:
 
 
 def sizes_in(folder: Path) -> Iterator[int]:
-    """Yield the size of each thing in a folder, of as many as `names_in`."""
+    """Yield the size of each file in a folder, at most of as many as `names_in`."""
     for entry in _entries(folder):
         with suppress(OSError):  # it is gone
             yield entry.stat(follow_symlinks=False).st_size
@@ -178,14 +178,14 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
                     return
                 yield entry
     except (OSError, ValueError):
-        return  # nothing that can be looked into
+        return  # not a folder that can be read
 
 
 def read_json(data: bytes) -> Any:
-    """Return what JSON says; raises ValueError for what no other program would read the same.
+    """Return the value of a JSON text; raises ValueError for values that programs read differently or cannot read.
 
     These are NaN and infinities, numbers of many digits, halves of a surrogate pair, values nested too deeply, and too
-    many of them.
+    many values.
     """
     if data.count(b",") > _MOST_VALUES or data.count(b"[") + data.count(b"{") > _MOST_NESTED:
         raise ValueError("too many values")
@@ -215,7 +215,7 @@ def _fraction(text: str) -> float:
 
 
 def _check_values(value: Any) -> None:
-    """Look at every value, without calling itself: what is looked at may be nested deeply."""
+    """Check every value, without recursion, because values may be nested deeply."""
     level = [value]
     for _ in range(_MOST_DEPTH):
         if not level:

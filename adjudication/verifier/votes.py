@@ -20,7 +20,7 @@ _VOTE = {"choice": str, "dissent": bool, "label": str, "reasons": list, "words":
 
 
 def value_of(cell: str) -> Any:
-    """Return what a cell of JSON says; raises ValueError for what is none, or not in the one form that is written."""
+    """Return the value in a JSON cell; raises ValueError for invalid JSON or a form that is not the canonical one."""
     try:
         value = json.loads(cell)
         again = cells.json_cell(value)
@@ -32,7 +32,7 @@ def value_of(cell: str) -> Any:
 
 
 def check_count(file: str, row: Row, kind: CaseKind, manifest: Manifest, findings: Findings) -> None:
-    """There is a quorum, and what was decided is what the votes say; who moved something may have taken it back."""
+    """Check that there is a quorum, and that the outcome follows from the votes; a motion may have been dropped."""
     _check_policies(file, row, manifest, findings)
     try:
         votes = [_vote(each, kind) for each in value_of(row["votes"])]
@@ -48,7 +48,7 @@ def check_count(file: str, row: Row, kind: CaseKind, manifest: Manifest, finding
 
 
 def _check_policies(file: str, row: Row, manifest: Manifest, findings: Findings) -> None:
-    """Both policies are there, and the quorum is that of the one under which the case was opened (R21)."""
+    """Check that both policies are listed, and the quorum against the policy under which the case was opened (R21)."""
     policies: Mapping[str, Any] = manifest.values["policy"]
     for column in ("opened_policy_version", "policy_version"):
         if row[column] not in policies:
@@ -67,7 +67,7 @@ def _check_outcome(file: str, row: Row, decides: Ballot, findings: Findings) -> 
 
 
 def _check_dissents(file: str, row: Row, votes: list[tuple[Ballot, bool]], decides: Ballot, findings: Findings) -> None:
-    """Who voted for something else dissents."""
+    """Check that exactly the votes for something else are marked as dissents."""
     said = ("no dissent", "dissent")
     for number, (ballot, dissent) in enumerate(votes, start=1):
         if dissent == agrees(ballot, decides):
@@ -75,7 +75,7 @@ def _check_dissents(file: str, row: Row, votes: list[tuple[Ballot, bool]], decid
 
 
 def _vote(told: Any, kind: CaseKind) -> tuple[Ballot, bool]:
-    """Return what a vote is for, and whether it says that it dissents; raises ValueError for what is no vote."""
+    """Return what a vote is for, and whether it is marked as a dissent; raises ValueError for an invalid vote."""
     if not isinstance(told, dict) or {name: type(value) for name, value in told.items()} != _VOTE:
         raise ValueError("no choice, dissent, label, reasons and words")
     if told["choice"] not in CHOICES[kind]:
