@@ -1,4 +1,4 @@
-"""Access to labeling pages: strangers get 404, taskers in the wrong state 403."""
+"""Access checks for labeling: refuses non-taskers and taskers in the wrong state; hides other taskers' assignments."""
 
 from datetime import datetime
 from typing import Any

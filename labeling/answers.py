@@ -1,4 +1,4 @@
-"""Validates a submitted form: the answers, or every wrong field (R9-R12)."""
+"""Validates a submitted labeling form: returns the answers, or names every wrong field (R9-R12)."""
 
 import hashlib
 import json
@@ -27,9 +27,9 @@ OUTLINE_OR_NULL = {
 
 @dataclass(frozen=True, slots=True)
 class FormAnswers:
-    """One filled-in form. The three statements are None exactly when they were not asked.
+    """One filled-in form. The three statements are None exactly when question 4 did not apply.
 
-    `outline` is None when it was not asked, or when the tasker said that nothing can be outlined.
+    `outline` is None when question 3 did not apply, or when the tasker states that nothing can be outlined.
     """
 
     bird: Answer
@@ -42,7 +42,7 @@ class FormAnswers:
 
     @property
     def sha256(self) -> str:
-        """Tell a repeated submission from a different one; the time taken is not part of what was said."""
+        """Return a hash that distinguishes a repeated submission from a different one; it leaves out the time taken."""
         said = [
             self.bird,
             self.bicycle,
@@ -55,7 +55,7 @@ class FormAnswers:
 
 
 def read_form(data: Mapping[str, Any], *, width: int, height: int, gate: OutlineGate) -> FormAnswers:
-    """Read a form for a `width` x `height` pixel image; WrongFields names everything that has to change."""
+    """Read a form for a `width` x `height` pixel image; WrongFields names every field that has to change."""
     wrong = {name: _("The field '%(name)s' is not known.") % {"name": name} for name in sorted(set(data) - FIELDS)}
     answers = {name: _answer(data, name, wrong) for name in QUESTIONS}
     bird, bicycle = answers["contains_bird"], answers["contains_bicycle"]
@@ -103,7 +103,7 @@ def _outline(
     if asked is None and value is not None:
         wrong["outline"] = _("No outline was asked with these answers to questions 1 and 2: leave it out.")
     elif asked is not None and "outline" not in data:
-        # An explicit null is the tasker's word that nothing can be outlined; a forgotten field is not.
+        # An explicit null states that nothing can be outlined; a missing field does not.
         wrong["outline"] = str(OUTLINE_OR_NULL[asked])
     elif asked is not None and value is not None:
         try:

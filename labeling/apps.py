@@ -1,4 +1,4 @@
-"""The Django app."""
+"""Django app configuration of labeling."""
 
 from django.apps import AppConfig
 
@@ -10,7 +10,7 @@ class LabelingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Hear of people who join and leave."""
+        """Connect the receivers of accounts' signals about people who join and leave."""
         from accounts.signals import account_leaving, tasker_invited
         from labeling.taskers import invited_join, tasker_leave
 

@@ -1,4 +1,4 @@
-"""Opens panels for due pictures (R7), and closes those with a ruling."""
+"""Opens panels for pictures that are due (R7), and marks panels with a ruling as settled."""
 
 from datetime import datetime
 
@@ -17,7 +17,7 @@ DEALT_AT_ONCE = 500
 def panels_deal(*, policy: Policy, now: datetime) -> int:
     """Give pictures that are due a panel with its places (R7), oldest first.
 
-    Returns how many, DEALT_AT_ONCE at most, so that after a large import rulings need not wait; 0 when none is due.
+    Returns how many, DEALT_AT_ONCE at most, so that a large import does not delay rulings; 0 when none is due.
     """
     due = selectors.images_waiting_for_panel(now, DEALT_AT_ONCE)
     return _deal(due, policy.panel_size, now) if due else 0
@@ -27,7 +27,7 @@ def panels_deal(*, policy: Policy, now: datetime) -> int:
 @transaction.atomic
 def _deal(due: list[Image], size: int, now: datetime) -> int:
     ids = [image.pk for image in due]
-    # Asked again under the lock: a picture may have been withdrawn since it was found due (R24).
+    # Checked again under the lock: a picture may have been withdrawn since it was found due (R24).
     still_due = Image.objects.filter(pk__in=ids, dealt_at__isnull=True, label_from__lte=now)
     fresh = still_due.select_for_update(skip_locked=True, no_key=True)
     images = sorted(fresh, key=lambda image: ids.index(image.pk))

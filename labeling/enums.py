@@ -1,4 +1,4 @@
-"""Stored choices of labeling."""
+"""Enumerations stored in the database by labeling: answers, states, causes, kinds."""
 
 from enum import StrEnum
 
@@ -29,8 +29,8 @@ class Origin(StrEnum):
 
 
 class PanelState(StrEnum):
-    """OPEN: places are free; HELD: a report waits for an organizer, and nobody new is asked; FULL: every place is
-    answered and no ruling yet; SETTLED: a ruling counted it."""
+    """OPEN: places are free; HELD: a report waits for an organizer, and no new tasker gets the picture; FULL: every
+    place has a response, and there is no ruling yet; SETTLED: a ruling counted it."""
 
     OPEN = "open"
     HELD = "held"
@@ -38,17 +38,17 @@ class PanelState(StrEnum):
     SETTLED = "settled"
 
 
-# The pictures that are ever published. Gold and examples stay out: a tasker who could look them up would not be
-# monitored by them any more (R5, R6).
+# The origins of pictures that are published. Gold and examples stay out: they cannot measure a tasker who can look
+# them up (R5, R6).
 RELEASED_ORIGINS = (Origin.ATTACK, Origin.DATASET)
 
 
 class StuckCause(StrEnum):
-    """Why nobody left may finish a panel (R7, R8): what would be enough if it were undone.
+    """Why no remaining tasker may finish a panel (R7, R8); undoing the cause would be enough.
 
     LINKED: accounts that count as one person. REQUALIFYING: taskers who have to qualify again. PAUSED: taskers who are
-    paused. SEEN: everybody who may label was asked about the picture. TOO_FEW: fewer people may label than a panel has
-    places. AWAY: those who may be asked have not been here for days.
+    paused. SEEN: everybody who may label has had the picture. TOO_FEW: fewer people may label than a panel has places.
+    AWAY: the taskers who may get the picture have not been active for days.
     """
 
     LINKED = "linked"
@@ -60,7 +60,7 @@ class StuckCause(StrEnum):
 
 
 class AssignmentState(StrEnum):
-    """LEASED is the only state that holds a place. ANSWERED is an end; EXPIRED and RELEASED may be taken up again (R8).
+    """LEASED is the only state that holds a place. ANSWERED is final; EXPIRED and RELEASED may be leased again (R8).
 
     NEXT_ASSIGNMENT_STATE has every step.
     """
@@ -141,13 +141,13 @@ class ReportKind(StrEnum):
 
 
 class ReportDecision(StrEnum):
-    """REOPENED: the picture goes back to the taskers; KEPT_OUT: nobody is asked about it any more."""
+    """REOPENED: the picture goes back to the taskers; KEPT_OUT: no tasker gets it from now on."""
 
     REOPENED = "reopened"
     KEPT_OUT = "kept_out"
 
 
-# state -> states it may go to; the only home of this knowledge (R8).
+# state -> the states that may follow it; defined only here (R8).
 NEXT_ASSIGNMENT_STATE: dict[AssignmentState, frozenset[AssignmentState]] = {
     AssignmentState.LEASED: frozenset({AssignmentState.ANSWERED, AssignmentState.RELEASED, AssignmentState.EXPIRED}),
     AssignmentState.EXPIRED: frozenset({AssignmentState.LEASED, AssignmentState.ANSWERED}),

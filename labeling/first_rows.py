@@ -21,7 +21,7 @@ RULES: list[tuple[str, str, int, int, str, float, str, str]] = [
             "Too many of your answers differed from what is known of the pictures. An organizer looks at your answers."
         ),
     ),
-    # Somebody who was good for months, and is not any more, would be hidden by those months.
+    # A longer window would hide that somebody who was good for months has become careless.
     (
         "Latest gold clearly under the policy's share",
         "gold_doubt",
@@ -87,7 +87,7 @@ RULES: list[tuple[str, str, int, int, str, float, str, str]] = [
             "the instructions again, and take the time you need."
         ),
     ),
-    # Among equals one in three; somebody twice as often wrong as the others, one in two.
+    # Among equals the share is one in three; for somebody wrong twice as often as the others, one in two.
     (
         "The odd one out",
         "odd_share",
@@ -188,7 +188,7 @@ RULES: list[tuple[str, str, int, int, str, float, str, str]] = [
 
 
 def record_first_rows(apps: Any, _: Any) -> None:
-    """Add the rows in their historical form: code may change, these may not."""
+    """Add the rows in their historical form: they must stay as they are when code changes."""
     apps.get_model("labeling", "InstructionVersion").objects.create(
         version=1, summary="The instructions as first written.", in_force_from=BEGIN
     )

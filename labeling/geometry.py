@@ -17,7 +17,7 @@ Rings: TypeAlias = tuple[Ring, ...]
 
 HUNDREDTHS_PER_PIXEL = 100
 
-# Far below where doubles lie so thinly that two of them could mean the same hundredth.
+# Far below the size at which the spacing of doubles exceeds a hundredth.
 _SHORT_WAY_BELOW = 1_000_000_000
 
 
@@ -57,8 +57,8 @@ class Box:
 def quantise(value: int | float | Decimal) -> int:
     """Pixels to whole hundredths, halves towards plus infinity (R11); ValueError when not finite.
 
-    A float counts as the shortest decimal that means it: 1.005 was written as 1.005 and becomes 101,
-    although its binary value lies below. The browser does the same with the same digits.
+    A float counts as its shortest decimal representation: 1.005 is read as 1.005 and becomes 101,
+    although its binary value is smaller. The browser does the same with the same digits.
     """
     if isinstance(value, int):
         return value * HUNDREDTHS_PER_PIXEL
@@ -66,7 +66,7 @@ def quantise(value: int | float | Decimal) -> int:
         raise ValueError("A coordinate must be a finite number.")
     if isinstance(value, float) and abs(value) < _SHORT_WAY_BELOW:
         nearest = round(value * HUNDREDTHS_PER_PIXEL)
-        if nearest / HUNDREDTHS_PER_PIXEL == value:  # it was written with two decimals at most, as nearly all are
+        if nearest / HUNDREDTHS_PER_PIXEL == value:  # shortcut for at most two decimals, as usual
             return nearest
     exact = Fraction(repr(value) if isinstance(value, float) else value)
     return math.floor(exact * HUNDREDTHS_PER_PIXEL + Fraction(1, 2))

@@ -1,4 +1,4 @@
-"""Marks answers on gold pictures (R5, R6)."""
+"""Marks taskers' answers on gold pictures by comparing them with the known answers (R5, R6)."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from labeling.outlines import iou_percent
 
 
 def known_answers(known: KnownPicture) -> RightAnswers:
-    """Return the right answers as marking sees them."""
+    """Return the right answers of a known picture as input of marking."""
     return RightAnswers(
         accepts_bird=frozenset(map(Answer, known.accepts_bird)),
         accepts_bicycle=frozenset(map(Answer, known.accepts_bicycle)),
@@ -24,7 +24,7 @@ def known_answers(known: KnownPicture) -> RightAnswers:
 
 
 def marks_of_answers(answers: FormAnswers, known: KnownPicture) -> AnswerMarks:
-    """Mark a form as it was read."""
+    """Mark the answers of a validated form."""
     outline = answers.outline.json if answers.outline else ""
     overlap = iou_percent(outline, known.outline)
     said = TaskerAnswers(answers.bird, answers.bicycle, overlap, answers.complete, answers.unoccluded, answers.real)
@@ -32,7 +32,7 @@ def marks_of_answers(answers: FormAnswers, known: KnownPicture) -> AnswerMarks:
 
 
 def mark_gold(*, response: Response, known: KnownPicture, answers: FormAnswers, now: datetime) -> GoldMark:
-    """Mark a response to a gold picture, in the transaction that keeps it."""
+    """Mark a response to a gold picture, in the transaction that stores it."""
     marks = marks_of_answers(answers, known)
     return _add_mark(
         {
@@ -47,5 +47,5 @@ def mark_gold(*, response: Response, known: KnownPicture, answers: FormAnswers, 
     )
 
 
-# Prepared, as what an ordinary answer asks for: the time it takes tells nothing (R8).
+# Prepared like the statement for an ordinary response, so that the time it takes does not reveal gold (R8).
 _add_mark = PreparedInsert("add_gold_mark", GoldMark)

@@ -31,7 +31,7 @@ CLAIM_TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class NothingLeft:
-    """No picture for this tasker now. Where others hold some, asking again soon may help."""
+    """There is no picture for this tasker now. If others hold some, another try soon may succeed."""
 
     held: selectors.HeldByOthers | None
 
@@ -39,30 +39,30 @@ class NothingLeft:
 def assignment_next(
     *, tasker: Tasker, holding: Collection[UUID], policy: Policy, now: datetime, rng: Random
 ) -> Assignment | NothingLeft:
-    """Return the picture this tasker should look at next, under a lease (R8).
+    """Return the next picture for this tasker, under a lease (R8).
 
-    One they already hold and do not name in `holding` comes first, so that a second browser or a reloaded page gets
-    the same picture. Naming the pictures at hand is how a page loads the next ones ahead. Conflict
-    (`enough_held`) when `policy.pictures_held` are at hand already. One statement reads what they hold and what
-    they can be given; what is held is read again only where some of it is not in `holding`.
+    A picture that they hold and that is not in `holding` comes first, so that a second browser or a reloaded page gets
+    the same picture. A page names the pictures that it has in `holding` to load the next ones ahead. Conflict
+    (`enough_held`) when it names `policy.pictures_held` of them. One statement reads the held and the available
+    pictures; the held ones are read again only where some of them are not in `holding`.
     """
     for _again in range(CLAIM_TRIES):
         try:
             return _next(tasker, holding, policy, now, rng)
         except IntegrityError:
-            # Another request of this very tasker was faster: what it leased is now among what they hold.
+            # Another request of this tasker was faster: the picture that it leased is now among those they hold.
             continue
     raise Conflict(_("Several pages of yours ask at the same moment: wait a second and ask again."), "ask_again")
 
 
 def assignment_lease(*, tasker: Tasker, panel: Panel, policy: Policy, now: datetime, rng: Random) -> Assignment | None:
-    """Lease the picture of this panel to a tasker who holds none; None where it is not open to them any more (R8).
+    """Lease the picture of this panel to a tasker who holds none; None where it is no longer open to them (R8).
 
-    For the demo's people, who answer only the pictures that they know. Everybody else gets what comes next.
+    For the demo's taskers, who answer only pictures that they know. All other taskers get the next picture.
     """
     try:
         return _of_panel(tasker, panel, policy, now, rng)
-    except IntegrityError:  # another request of this very tasker was faster
+    except IntegrityError:  # another request of this tasker was faster
         return None
 
 
@@ -97,7 +97,7 @@ def _next(
 
 
 def _renew(assignment: Assignment, policy: Policy, now: datetime) -> bool:
-    """Renew a lease; False when it was answered or ended meanwhile, in another browser or by the sweep."""
+    """Renew a lease; False when it was meanwhile answered or ended, in another browser or by the sweep."""
     expires_at = now + timedelta(seconds=policy.lease_seconds)
     held = Assignment.objects.filter(pk=assignment.pk, state=AssignmentState.LEASED)
     if held.update(expires_at=expires_at) != 1:
@@ -111,8 +111,8 @@ def _claim(
 ) -> Assignment | None:
     """Lease the best of `offers` or, at random, gold instead (R6).
 
-    Gold is dealt only where an ordinary picture could have been: otherwise taskers would know it by its coming last.
-    The gold records the panel of that picture.
+    Gold is dealt only in place of an available ordinary picture: otherwise taskers would recognize it, as it comes
+    when nothing else is left. The assignment records the panel of that ordinary picture.
     """
     gold = rng.randrange(100) < policy.gold_percent
     for panel_id, image in offers:
@@ -135,10 +135,10 @@ def _lease(
     rng: Random,
     gold: selectors.GoldPicture | None = None,
 ) -> Assignment | None:
-    """Lease a place of the panel, or gold that stands for it; None when others were faster to take what was left.
+    """Lease a place of the panel, or gold in its stead; None when others took the last place first.
 
-    The lease is there before its place is taken: it may wait for another request of the same tasker, and must not hold
-    a panel meanwhile.
+    The lease is inserted before its place is taken: the insert may wait for another request of the same tasker, and
+    must not lock a panel meanwhile.
     """
     lease = {
         "panel_id": gold.panel_id if gold else panel_id,
@@ -164,7 +164,7 @@ def _lease(
     return None
 
 
-# For a lease of this very transaction, whose place somebody else was faster to take.
+# For a lease inserted in this transaction, whose place another tasker took first.
 _forget_lease = PreparedStatement(
     "forget_lease", "DELETE FROM labeling_assignment WHERE id = %s", [Parameter("assignment", BigIntegerField())]
 ).changed
@@ -198,10 +198,10 @@ _lease_place = PreparedTogether("lease_place", _add_lease, _take_place)
 
 
 def _further_offers(tasker: Tasker, policy: Policy) -> Iterator[tuple[int, Image]]:
-    """Yield what else there is for the tasker, best first. Each statement runs only when what came before is taken.
+    """Yield further panels for the tasker, best first. Each statement runs only when the earlier offers are taken.
 
     Panels that miss more answers than a new one has places come from an earlier policy. If a clock was set back, a
-    panel may lie before the position where a tasker's search begins; the last searches ignore that position.
+    panel may be before the position where a tasker's search begins; the last searches ignore that position.
     """
     yield from selectors.claimable_panels(tasker, range(policy.panel_size + 1, LARGEST_PANEL + 1)).panels
     if tasker.passed:
@@ -209,7 +209,7 @@ def _further_offers(tasker: Tasker, policy: Policy) -> Iterator[tuple[int, Image
 
 
 def _resume_lapsed(tasker: Tasker, slot: int, policy: Policy, now: datetime) -> Assignment | None:
-    """Offer again what this tasker let lapse, when nothing new is left: nobody else may be there to fill the place."""
+    """Lease again a picture whose lease this tasker let lapse, when nothing new is left: maybe no other can fill it."""
     lapsed = selectors.lapsed_with_room(tasker)
     return lapsed if lapsed is not None and _resume(lapsed, slot, policy, now) else None
 
@@ -219,9 +219,9 @@ class _NoRoom(Exception):
 
 
 def _resume(lapsed: Assignment, slot: int, policy: Policy, now: datetime) -> bool:
-    """Lease a lapsed assignment again; False, and nothing changed, when its place is gone.
+    """Lease a lapsed assignment again; False, with nothing changed, when its place is gone.
 
-    The slot comes before the panel, as for a new lease.
+    The assignment's slot is taken before the panel's place, as for a new lease.
     """
     lapsed.expires_at = now + timedelta(seconds=policy.lease_seconds)
     lapsed.instructions = selectors.instructions_in_force(now).version
@@ -237,7 +237,7 @@ def _resume(lapsed: Assignment, slot: int, policy: Policy, now: datetime) -> boo
 
 
 def _retake_place(lapsed: Assignment) -> bool:
-    """Take the picture's place again, if it is free. Gold has none: it is free where its stand-in would be."""
+    """Take the picture's place again, if it is free. Gold has no place: the panel it stands for decides."""
     if lapsed.known_id is not None:
         return selectors.gold_may_be_free(lapsed, to_resume=True)
     return _take_place(panel=lapsed.panel_id) == 1
@@ -246,9 +246,9 @@ def _retake_place(lapsed: Assignment) -> bool:
 def assignment_heartbeat(
     *, tasker: Tasker, assignment_id: UUID, lease_token: str, policy: Policy, now: datetime
 ) -> datetime:
-    """Renew a lease and return when it now ends; a lapsed one is taken up again while its place is free.
+    """Renew a lease and return when it now ends; a lapsed one is leased again while its place is free.
 
-    Conflict (`place_taken`, `lease_ended`) says that the place is gone; what is answered all the same is kept (R8).
+    Conflict (`place_taken`, `lease_ended`) says that the place is gone; a late answer is kept nevertheless (R8).
     """
     expires_at = now + timedelta(seconds=policy.lease_seconds)
     mine = Assignment.objects.filter(public_id=assignment_id, tasker=tasker, lease_token=lease_token)
@@ -263,7 +263,7 @@ def assignment_heartbeat(
 @retry_on_deadlock
 @transaction.atomic
 def _take_up_again(tasker: Tasker, assignment_id: UUID, lease_token: str, policy: Policy, now: datetime) -> datetime:
-    # Without its panel, which comes after the slot.
+    # Locked without its panel, which is locked after the slot.
     assignment = own_assignment(tasker, assignment_id, lease_token, lock=selectors.lock_own_lease)
     if _renew(assignment, policy, now):
         return assignment.expires_at
@@ -309,9 +309,9 @@ def own_assignment(
 def assignment_release(
     *, tasker: Tasker, assignment_id: UUID, lease_token: str | None, problem: str, now: datetime
 ) -> None:
-    """Give a picture back; a `problem` reports it as broken to the organizers. Giving back twice changes nothing.
+    """Release a picture; a `problem` reports it as broken to the organizers. Releasing twice changes nothing.
 
-    The token is checked where it is sent; that the assignment is the tasker's own is always checked.
+    The token is checked if it is sent; the owner of the assignment is always checked.
     """
     assignment = own_assignment(tasker, assignment_id, lease_token)
     if assignment.state == AssignmentState.ANSWERED:
@@ -331,8 +331,8 @@ def _end_lease(assignment: Assignment, state: AssignmentState, now: datetime) ->
 @retry_on_deadlock
 @transaction.atomic
 def leases_release(*, tasker: Tasker, now: datetime) -> int:
-    """Release every lease of a tasker who is paused or has left, and return how many. What they send while they are
-    paused is kept and does not count, gold as any other picture."""
+    """Release every lease of a tasker who is paused or has left, and return how many. Responses that they send while
+    paused are kept and do not count, on gold as on any other picture."""
     rows = Assignment.objects.select_for_update(of=("self",), no_key=True)
     ended = list(rows.filter(tasker=tasker, state=AssignmentState.LEASED).order_by("pk"))
     for assignment in sorted(ended, key=lambda each: each.panel_id):
@@ -341,7 +341,7 @@ def leases_release(*, tasker: Tasker, now: datetime) -> int:
 
 
 def _move(assignment: Assignment, to: AssignmentState, **values: Any) -> None:
-    """Move a locked assignment along its transition table by a filtered UPDATE that must change exactly one row."""
+    """Change a locked assignment's state as its transition table allows, by a filtered UPDATE of exactly one row."""
     states = [state for state, following in NEXT_ASSIGNMENT_STATE.items() if to in following]
     changed = Assignment.objects.filter(pk=assignment.pk, state__in=states).update(state=to, **values)
     if changed != 1:

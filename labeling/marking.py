@@ -26,7 +26,7 @@ class RightAnswers:
 
 @dataclass(frozen=True, slots=True)
 class TaskerAnswers:
-    """What a tasker said. `iou_percent` is the overlap of the two outlines, None without one of them."""
+    """A tasker's answers. `iou_percent` is the outlines' overlap (intersection over union), None without both."""
 
     bird: Answer
     bicycle: Answer
@@ -50,8 +50,8 @@ class AnswerMarks:
 
 
 def mark(said: TaskerAnswers, known: RightAnswers) -> AnswerMarks:
-    """Mark one answer. Where nothing is to be outlined, an outline is neither right nor wrong: questions 1 and 2 are
-    what led to it."""
+    """Mark one answer. Where nothing is to be outlined, an outline is neither right nor wrong: the mistake is in
+    questions 1 and 2."""
     questions = {
         "contains_bird": said.bird in known.accepts_bird,
         "contains_bicycle": said.bicycle in known.accepts_bicycle,

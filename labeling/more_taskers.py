@@ -1,8 +1,7 @@
-"""Asks more taskers about a ruled picture on the board's request (R19): they join the panel, or a fresh one replaces
-it.
+"""Adds taskers to a ruled picture on the board's request (R19): they join its panel, or a fresh panel replaces it.
 
-They are asked before all others and as blindly as ever: nothing that a tasker gets tells such a picture from another
-one (R8). The order of locks is at the head of `labeling/models/panels.py`.
+The picture is dealt before all others, and blindly: nothing that a tasker gets distinguishes it from another picture
+(R8). The order of locks is at the head of `labeling/models/panels.py`.
 """
 
 from collections import Counter
@@ -21,11 +20,11 @@ from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL
 @retry_on_deadlock
 @transaction.atomic
 def panel_join(panel: Panel, more: int, *, now: datetime) -> Panel:
-    """Give a settled panel `more` further places, to be ruled upon again when all are answered (R19).
+    """Give a settled panel `more` further places; it is ruled upon again when all of them have responses (R19).
 
     InvalidInput for fewer than one. Conflict when the panel is not settled or not the newest of its picture
-    (`not_settled`, `replaced`), when it would have too many places (`panel_too_large`), and when nobody may be asked
-    about the picture (`known_already`, `is_kept_out`).
+    (`not_settled`, `replaced`), when it would have too many places (`panel_too_large`), and when no tasker may get
+    the picture (`known_already`, `is_kept_out`).
     """
     if more < 1:
         raise InvalidInput("Ask for at least one more tasker.", "invalid", field="more")
@@ -39,7 +38,7 @@ def panel_join(panel: Panel, more: int, *, now: datetime) -> Panel:
     newest.missing += more
     newest.joined += more
     newest.ruled_through, newest.joined_at = last, now
-    # Now, not as before: a mark of the queue must never stand beyond a panel that has room again.
+    # Set to now: a tasker's position in the queue must never be past a panel that has room again.
     newest.waiting_since, newest.full_at = now, None
     newest.state, newest.urgent = _state_with_room(newest.image_id), True
     newest.save()
@@ -49,7 +48,7 @@ def panel_join(panel: Panel, more: int, *, now: datetime) -> Panel:
 @retry_on_deadlock
 @transaction.atomic
 def panel_fresh(image: Image, size: int, *, now: datetime) -> Panel:
-    """Deal another panel of `size` places in the place of the settled one, which stays on record (R19).
+    """Deal a fresh panel of `size` places that replaces the settled one, which stays on record (R19).
 
     InvalidInput for a size that no panel has. Conflict as for `panel_join`.
     """
@@ -71,8 +70,8 @@ def panel_fresh(image: Image, size: int, *, now: datetime) -> Panel:
 
 
 def newest_panel_locked(image_id: int) -> Panel:
-    """Lock the panels of a picture and return the newest: whoever asks for more, rules for the board or makes gold of
-    the picture does so first, so that one of them is done with it before the next begins.
+    """Lock the panels of a picture and return the newest. Adding taskers, a ruling of the board, and making the picture
+    gold begin with this lock, so that they run one after another.
 
     Conflict (`no_panel`) while the picture has none.
     """
@@ -91,12 +90,12 @@ def newest_panel(image_id: int) -> Panel:
 
 
 def is_kept_out(image_id: int) -> bool:
-    """Say whether an organizer decided that nobody is asked about the picture any more, after a report."""
+    """Say whether an organizer keeps the picture from all taskers after a report."""
     return Report.objects.filter(image=image_id, decision=ReportDecision.KEPT_OUT).exists()
 
 
 def _lock_settled_panel(image_id: int) -> Panel:
-    """Lock the picture's panels and return the newest, where more taskers may be asked about it."""
+    """Lock the picture's panels and return the newest, if more taskers may get the picture."""
     _name_persons(image_id)
     newest = newest_panel_locked(image_id)
     if newest.state != PanelState.SETTLED:
@@ -112,8 +111,8 @@ def _lock_settled_panel(image_id: int) -> Panel:
 
 
 def _name_persons(image_id: int) -> None:
-    """Let whoever was asked before be known as the person they are now, so that the database refuses somebody linked
-    with them since (R6, R8). Two who turned out to be one stay as they were."""
+    """Update the person of earlier assignments, so that the database refuses taskers linked with them since (R6, R8).
+    Where two assignments now belong to one person, both stay as they were."""
     asked = Assignment.objects.filter(image=image_id, known__isnull=True).select_related("tasker").order_by("pk")
     rows = list(asked.select_for_update(of=("self",), no_key=True))
     persons = Counter(row.tasker.person or row.tasker_id for row in rows)
@@ -125,7 +124,7 @@ def _name_persons(image_id: int) -> None:
 
 
 def room_in(panel: Panel) -> int:
-    """Return how many taskers may still join a panel."""
+    """Return how many more taskers may join a panel."""
     return LARGEST_PANEL - _last_place(panel)
 
 
@@ -148,6 +147,6 @@ def _seat(panel: Panel, numbers: range) -> None:
 
 
 def _state_with_room(image_id: int) -> PanelState:
-    """Held while a report waits for an organizer, who then opens the panel."""
+    """Return HELD while a report waits for an organizer, who then opens the panel; otherwise OPEN."""
     undecided = Report.objects.filter(image=image_id, decided_at__isnull=True).exists()
     return PanelState.HELD if undecided else PanelState.OPEN

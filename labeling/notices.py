@@ -1,4 +1,4 @@
-"""Notices to taskers, shown until read."""
+"""Queries and services for notices to taskers, which are displayed until read."""
 
 from datetime import datetime
 from typing import Any

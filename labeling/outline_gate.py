@@ -1,4 +1,4 @@
-"""Which parts of the form are required. Pure (R9-R12)."""
+"""Decides from the answers to questions 1 and 2 whether questions 3 and 4 apply, and to which class (R9-R12). Pure."""
 
 from labeling.enums import Answer, Label
 from policy.enums import OutlineGate

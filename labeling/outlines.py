@@ -27,7 +27,7 @@ from labeling.geometry import (
 MAX_RINGS = 20
 MAX_CORNERS = 1_000
 # A corner further away than this is no drawing. The bound keeps every product below 2**53, so that the
-# browser's numbers and shapely's doubles are exact on all that is left.
+# browser's numbers and shapely's doubles are exact for all accepted corners.
 FARTHEST_PX = 100_000
 
 _SHAPE = gettext_lazy("Send the outline as a list of rings, each a list of [x, y] pairs of numbers in image pixels.")
@@ -74,7 +74,7 @@ def _quantised(raw: object) -> list[Ring]:
 
 
 def _check_sizes(raw: object) -> Sequence[Sequence[Any]]:
-    """The rings, their number and length known to be small, before anything in them is looked at."""
+    """Return the rings after checking their number and length, before anything in them is checked."""
     if not isinstance(raw, (list, tuple)):
         raise OutlineError(str(_SHAPE), "outline_shape")
     if not raw:
@@ -112,7 +112,7 @@ def _refuse_too_many_inside(rings: Rings) -> None:
 
 
 def _corner(pair: object, number: int) -> Corner:
-    # Nearly every corner: two floats in bounds. What is not a number is in no bounds.
+    # The fast path for nearly every corner: two floats within bounds. NaN is never within bounds.
     if type(pair) is list and len(pair) == 2 and type(pair[0]) is type(pair[1]) is float:
         x, y = pair
         if -FARTHEST_PX <= x <= FARTHEST_PX and -FARTHEST_PX <= y <= FARTHEST_PX:
@@ -135,7 +135,7 @@ def _is_number(value: object) -> bool:
 
 
 def _bounded(value: int | float) -> int | float:
-    """The value, or just too far: an integer of any length must not reach a float."""
+    """Return the value, limited to just outside the bounds: a huge integer cannot be converted to a float."""
     return max(-FARTHEST_PX - 1, min(FARTHEST_PX + 1, value)) if isinstance(value, int) else value
 
 
@@ -161,7 +161,7 @@ def _crossing(number: int) -> OutlineError:
 
 
 def _clipped(ring: Ring, frame: Box, number: int) -> list[Ring]:
-    """The parts of the ring inside the frame; a ring that needs no clipping stays as it was drawn."""
+    """Return the parts of the ring inside the frame; a ring that needs no clipping stays as drawn."""
     if Box.from_rings([ring]).union(frame) == frame:
         return [ring]
     inside = shapely.Polygon(ring).intersection(shapely.box(frame.xmin, frame.ymin, frame.xmax, frame.ymax))
@@ -220,7 +220,7 @@ def iou_percent(one: str, other: str) -> float | None:
 
 
 def _area_of(outline: str) -> shapely.Geometry:
-    """The ground that the rings cover; where two rings overlap it counts once."""
+    """Return the union of the rings; where two rings overlap the area counts once."""
     return shapely.union_all([shapely.Polygon(ring) for ring in json.loads(outline)])
 
 

@@ -81,7 +81,7 @@ _DEFAULTS = {action.name: action.key for action in ACTIONS}
 _FINEST, _COARSEST = 0.25, 6.0
 # Brightness and contrast, in percent of the picture's own.
 _LEAST_PERCENT, _MOST_PERCENT = 50, 200
-# How a tasker looks at pictures, and what holds until they choose.
+# Preferences for displaying pictures, with their defaults.
 LOOKS = {"smoothing": True, "simplify": 1, "brightness": 100, "contrast": 100, "guides": False, "minimap": True}
 
 
@@ -92,7 +92,7 @@ def key_bindings(tasker: Tasker | None) -> dict[str, str]:
 
 
 def key_hints(tasker: Tasker | None) -> dict[str, str]:
-    """Return the key of every action as it is shown on the page."""
+    """Return the key of every action as displayed on the page."""
     return {name: hint_of(key) for name, key in key_bindings(tasker).items()}
 
 
@@ -102,14 +102,14 @@ def hint_of(key: str) -> str:
 
 
 def instructions_read(tasker: Tasker) -> int:
-    """Return the newest version of the instructions the tasker was qualified under, or said to have read."""
+    """Return the newest version of the instructions that the tasker was qualified under or has confirmed as read."""
     said: int = tasker.preferences.get("instructions", 0)
     return max(said, tasker.instructions)
 
 
 @transaction.atomic
 def preferences_change(*, tasker: Tasker, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what `data` names and return all preferences; WrongFields tells what to change, and nothing is kept."""
+    """Store the preferences in `data` and return all of them; WrongFields names the errors, and nothing is stored."""
     unknown = {name: _now("This preference is not known.") for name in sorted(set(map(str, data)) - set(_READERS))}
     if unknown:
         raise WrongFields(unknown)
@@ -124,7 +124,7 @@ def preferences_change(*, tasker: Tasker, data: Mapping[str, Any]) -> dict[str, 
 
 
 def tasker_preferences(tasker: Tasker) -> dict[str, Any]:
-    """Return all preferences: what was chosen, and what holds where nothing was."""
+    """Return all preferences, with defaults for those not chosen."""
     chosen = tasker.preferences
     return {
         "keys": key_bindings(tasker),
@@ -150,7 +150,7 @@ def _read_key(name: Any, key: Any) -> str:
     if isinstance(key, str) and key in NAMED_KEYS:
         return key
     if isinstance(key, str) and len(key) == 1 and key.isprintable() and not key.isspace():
-        # Not every capital has one small letter; such a key stays as it is.
+        # Not every capital letter has a single lower-case one; such a key stays as it is.
         return key.lower() if len(key.lower()) == 1 else key
     raise _wrong(
         _now("Choose a key with one letter, digit or sign, or one of: %(names)s.") % {"names": ", ".join(NAMED_KEYS)}

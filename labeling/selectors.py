@@ -19,7 +19,7 @@ from labeling.models import Assignment, Image, InstructionVersion, Panel, Tasker
 from policy.numbers import LARGEST_PANEL
 from policy.selectors import policy_versions
 
-# How many panels a claim looks at. The oldest are dealt first, in an order of each tasker's own within this many (R8).
+# How many panels a claim reads. The oldest are dealt first; within this many, each tasker has an own order (R8).
 WINDOW = 16
 
 
@@ -49,7 +49,7 @@ def instructions_in_force(now: datetime) -> InstructionsInForce:
 
 
 def forget_versions() -> None:
-    """Read policies and instructions afresh next time: for who records a new version in this process."""
+    """Clear the caches of policies and instructions after a new version was recorded in this process."""
     policy_versions.forget()
     _instructions.forget()
 
@@ -59,7 +59,7 @@ def open_assignments(tasker: Tasker) -> list[Assignment]:
     return _open_assignments(tasker=tasker.pk)
 
 
-# The columns that labeling reads of a lease and of what goes with it: each further one costs a microsecond a label.
+# The columns that labeling reads of a lease and related rows: each further column costs a microsecond per label.
 _LEASE = tuple(field.name for field in Assignment._meta.concrete_fields)
 _PICTURE = ("id", "pixels_sha256", "width", "height")
 _PANEL = ("size", "answered", "leased", "missing", "state", "dealt_at", "waiting_since", "full_at")
@@ -95,7 +95,7 @@ _own_assignment = PreparedLookup(
             "stands_for__dealt_at",
             *(f"known__{name}" for name in _KNOWN),
         )
-        # The sum keeps the index of taskers out: it would find all that this one was ever given (docs/decisions/0005).
+        # The sum prevents use of the index on taskers, which would read all their assignments (docs/decisions/0005).
         .alias(its_tasker=models.F("tasker_id") + 0)
         .filter(public_id=Parameter("public_id", models.UUIDField()), its_tasker=_TASKER)
     ),
@@ -109,17 +109,17 @@ def lock_own_lease(tasker: Tasker, assignment_id: UUID) -> Assignment | None:
 
 
 def _new_to_tasker(picture: str) -> str:
-    """Return the condition that the tasker was never asked about `picture`, a column (R8).
+    """Return the SQL condition that the tasker has no assignment of `picture`, a column (R8).
 
-    A lookup by tasker and picture, row by row. Without OFFSET, PostgreSQL makes a join of it: of all gold with all that
-    the tasker was asked, or, while the table's statistics are old, of each picture with all of these.
+    A lookup by tasker and picture, row by row. Without OFFSET, PostgreSQL turns it into a join of all gold with all
+    assignments of the tasker or, while the table's statistics are old, of each picture with all of these.
     """
     of_picture = f"a.tasker_id = %s AND a.image_id = {picture}"
     return f"NOT EXISTS (SELECT 1 FROM labeling_assignment a WHERE {of_picture} LIMIT 1 OFFSET 0)"
 
 
-# Nobody who may be the same person, or copies, was asked about the picture: on this panel, where linked taskers are
-# never together (R6), or on the one before it, as nobody sees a picture twice (R8).
+# No linked tasker has an assignment of the picture: on this panel, as linked taskers never share a panel (R6), or on an
+# earlier one, as no person gets a picture twice (R8).
 _NO_LINKED = """
           AND NOT EXISTS (SELECT 1 FROM labeling_assignment b JOIN labeling_tasker t ON t.id = b.tasker_id
                           WHERE b.image_id = p.image_id AND b.known_id IS NULL AND t.person = %s LIMIT 1 OFFSET 0)"""
@@ -139,13 +139,13 @@ def _part(name: str, missing: str, condition: str, linked: bool) -> str:
 
 
 def _urgent(linked: bool) -> str:
-    # What the board waits for (R19), however many answers it misses and wherever a mark stands. Its index is empty at
-    # nearly every claim.
+    # Panels that the board waits for (R19), whatever their missing answers and the tasker's position. Their index is
+    # empty at nearly every claim.
     return _part("urgent", str(_BEFORE_ALL_LEVELS), "p.urgent", linked)
 
 
 def _level(missing: int, linked: bool) -> str:
-    # One level of the queue: panels that miss this many answers, from where the tasker's own answers end.
+    # One level of the queue: panels that miss this many answers, from the tasker's position on.
     return _part(f"missing_{missing}", "p.missing", f"p.missing = {missing} AND p.waiting_since >= %s", linked)
 
 
@@ -180,7 +180,7 @@ def _level_values(tasker: Tasker, levels: range, passed: Mapping[str, str]) -> d
 
 
 class Claimable(NamedTuple):
-    """What a tasker can be given, and what they hold already: slots by assignment id; None where nothing was found."""
+    """The pictures available to a tasker, and those they hold: slots by assignment id; None where nothing was found."""
 
     panels: Iterator[tuple[int, Image]]
     held: dict[UUID, int] | None
@@ -190,10 +190,10 @@ def claimable_panels(tasker: Tasker, levels: range = ALL_LEVELS, *, from_marks: 
     """Return (panel id, image) of open panels with a free place and not seen by this tasker, best first.
 
     What the board waits for first (R19), then fewest missing answers, then oldest; within a block of WINDOW panels each
-    tasker has an order of their own (R8). Blocks do not slide, so nobody puts a picture off for ever.
+    tasker has an order of their own (R8). Blocks do not slide, so no picture is postponed for ever.
     One statement that reads a bounded part of the queue's index: a level ends after WINDOW rows and later levels
-    are read only when earlier ones are short. `tasker.passed` is where each level's scan begins, or somebody 10,000
-    pictures ahead of the others would step over all of those again at every claim. `levels` are the numbers of missing
+    are read only when earlier ones are short. `tasker.passed` is where each level's scan begins; otherwise a tasker
+    10,000 pictures ahead of the others would read past all of those at every claim. `levels` are the numbers of missing
     answers to look at; each is a part of the statement. Without `from_marks` the scan begins at the oldest panel.
     """
     if not levels:
@@ -224,8 +224,8 @@ def panels_open_to(tasker: Tasker) -> QuerySet[Panel]:
 
 
 def _rank(seed: int, panel: int) -> bytes:
-    """A panel's place in a tasker's own order. Not a checksum: those of two seeds differ by the same bits for every
-    panel, and so their orders may be one."""
+    """Return a panel's rank in a tasker's own order. Not a CRC: the CRCs of two seeds differ by the same bits for every
+    panel, so that two taskers' orders could be the same."""
     return blake2b(b"%d:%d" % (seed, panel), digest_size=8).digest()
 
 
@@ -249,19 +249,19 @@ _not_passed = PreparedStatement(
 def first_not_passed(tasker: Tasker) -> dict[int, datetime]:
     """Return, for each number of missing answers, since when the oldest panel new to this tasker waits.
 
-    Taken or leased panels count as well: a lease may come back, and a mark must never stand beyond such a panel.
+    Panels without a free place count as well: a lease may end, and a position must never be past such a panel.
     """
     rows = _not_passed.rows(**_level_values(tasker, ALL_LEVELS, tasker.passed))
     return {missing: _moment(since) for missing, since in rows}
 
 
 def _moment(value: datetime) -> datetime:
-    # SQLite hands moments over without a zone; they are stored in UTC.
+    # SQLite returns times without a zone; they are stored in UTC.
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 
 def lapsed_with_room(tasker: Tasker) -> Assignment | None:
-    """Lock and return a picture the tasker once held and did not answer, whose panel still has a free place."""
+    """Lock and return an assignment that the tasker held and did not answer, whose panel still has a free place."""
     has_room = Q(known__isnull=True, panel__state=PanelState.OPEN) & Q(
         panel__size__gt=models.F("panel__answered") + models.F("panel__leased")
     )
@@ -274,28 +274,28 @@ def lapsed_with_room(tasker: Tasker) -> Assignment | None:
     if tasker.person is not None:
         linked = Assignment.objects.filter(known__isnull=True, tasker__person=tasker.person).exclude(tasker=tasker)
         asked = linked.filter(image=models.OuterRef("image"))
-        # Gold is as free as the picture in whose place it was dealt, whoever labeled the gold itself before.
+        # Gold is available as long as the picture in whose place it was dealt, whoever labeled the gold itself before.
         asked_instead = linked.filter(image=models.OuterRef("stands_for__image"))
         lapsed = lapsed.exclude(Q(models.Exists(asked), known__isnull=True))
         lapsed = lapsed.exclude(Q(models.Exists(asked_instead), known__isnull=False))
     return lapsed.select_related("image", "panel", "stands_for").order_by("leased_at", "id").first()
 
 
-# While a report holds a picture nobody takes it up again, but whoever answers it all the same still counts.
+# While a report holds a picture its leases are not resumed, but late answers still count.
 _STANDS_FOR_HELD = Q(stands_for__state=PanelState.HELD)
 
 
 def gold_may_be_free(assignment: Assignment, *, to_resume: bool = False) -> bool:
     """Say whether the picture that gold stands in for would have a place for the tasker, had it been dealt instead.
 
-    `to_resume` asks for the lease, otherwise for a late answer.
+    With `to_resume` for resuming a lease, otherwise for a late answer.
     """
     free = _gold_seems_free() & ~_STANDS_FOR_HELD if to_resume else _gold_seems_free()
     return Assignment.objects.filter(free, pk=assignment.pk).exists()
 
 
 def _gold_seems_free() -> Q:
-    """The tasker usually gets the picture itself as well, later: their own place on it counts as free."""
+    """Say whether the picture has a place for the tasker. A place that they took on it later counts as free."""
     taken = models.F("stands_for__answered") + models.F("stands_for__leased")
     own = Assignment.objects.filter(
         panel=models.OuterRef("stands_for"),
@@ -307,12 +307,11 @@ def _gold_seems_free() -> Q:
     return Q(has_room, known__retired_at__isnull=True, stands_for__isnull=False)
 
 
-# Of how many of the least used gold pictures one is drawn: enough to be unpredictable.
+# One of so many least used gold pictures is drawn: enough to be unpredictable.
 GOLD_DRAWN_FROM = 64
 
 
-# Read in the order of an index and looked up one by one until enough are found: a claim that takes twice as long tells
-# gold (R8).
+# Read in the order of an index and looked up one by one until enough are found: a slower claim would reveal gold (R8).
 _gold_for = PreparedStatement(
     "gold_for",
     f"""
@@ -335,7 +334,7 @@ _gold_for = PreparedStatement(
 
 @dataclass(frozen=True, slots=True)
 class GoldPicture:
-    """A gold picture that can be dealt: the known picture, the settled panel it is asked on, and its image."""
+    """A gold picture that can be dealt: the known picture, its settled panel, and its image."""
 
     known_id: int
     panel_id: int
@@ -343,27 +342,27 @@ class GoldPicture:
 
 
 def gold_for(tasker: Tasker, instead_of: Image, most_uses: int, rng: Random) -> GoldPicture | None:
-    """Draw one of the least used gold pictures this tasker was never asked about, below the cap (R6).
+    """Draw one of the least used gold pictures that this tasker has never had, below the cap (R6).
 
     It has the size of the picture that it is dealt instead of: another policy may ask for other sizes (R2).
     """
     rows = _gold_for.rows(tasker=tasker.pk, most_uses=most_uses, width=instead_of.width, height=instead_of.height)
     if not rows:
         return None
-    known, panel, *picture = rng.choice(sorted(rows))  # rows of a join come in any order, and a seed repeats
+    known, panel, *picture = rng.choice(sorted(rows))  # a fixed order, so that a seed repeats
     return GoldPicture(known, panel, Image.from_db(connection.alias, _PICTURE, picture))
 
 
 @dataclass(frozen=True, slots=True)
 class HeldByOthers:
-    """How many pictures new to a tasker others are at, and when the last of their leases ends unless it is renewed."""
+    """How many pictures new to a tasker others hold, and when the last of their leases ends unless it is renewed."""
 
     pictures: int
     until: datetime
 
 
 def held_by_others(tasker: Tasker) -> HeldByOthers | None:
-    """Return what is new to this tasker and held by others just now, so that waiting may help; None for nothing."""
+    """Return the pictures new to this tasker that others hold now, so that waiting may help; None without any."""
     mine = Assignment.objects.filter(tasker=tasker, image=models.OuterRef("image"))
     held = Assignment.objects.filter(~Q(tasker=tasker), state=AssignmentState.LEASED, known__isnull=True)
     found = held.filter(~models.Exists(mine)).aggregate(

@@ -1,7 +1,7 @@
-"""Signals to apps above labeling."""
+"""Django signal to apps that depend on labeling: a panel is full."""
 
 from django.dispatch import Signal
 
-# A hint that nobody may rely on: something may be ready sooner than the next sweep. Sent inside the transaction that
-# filled the panel, with `panel_id`.
+# Only a hint to rule before the next sweep; receivers must not rely on it. Sent inside the transaction that filled the
+# panel, with `panel_id`.
 panel_full = Signal()

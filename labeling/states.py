@@ -1,4 +1,4 @@
-"""States of a tasker (R5, R6), and their changes with reasons."""
+"""Changes a tasker's state along the allowed transitions, and records the reason (R5, R6)."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from common.errors import Conflict
 from labeling.enums import TaskerState
 from labeling.models import MonitoringEvent, StateChange, Tasker
 
-# state -> states it may go to; the only home of this knowledge.
+# state -> the states that may follow it; defined only here.
 NEXT_TASKER_STATE: dict[TaskerState, frozenset[TaskerState]] = {
     TaskerState.LEARNING: frozenset({TaskerState.QUALIFIED, TaskerState.PAUSED}),
     TaskerState.QUALIFIED: frozenset({TaskerState.LEARNING, TaskerState.PAUSED}),

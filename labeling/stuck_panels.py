@@ -1,12 +1,12 @@
-"""Panels that no remaining tasker may finish, with the cause.
+"""Finds panels that no remaining tasker may finish, with the cause.
 
-Nobody is asked about a picture twice, nor is anybody linked with who was (R6, R8). Such a panel waits until somebody
-does something: invites taskers, lets one label again, ends a wrong link.
+No tasker gets a picture twice, and none who is linked with a tasker who had it (R6, R8). Such a panel waits until an
+organizer invites taskers, lets one label again, or ends a wrong link.
 
-Asking is quick however many panels are open. With as many people as a panel has places, one can be stuck only where
-somebody was asked beyond its counted answers: for the board (R19), before an answer was voided, by an account that was
+The search is quick however many panels are open. With as many people as a panel has places, a panel can be stuck only
+where it has assignments beyond its counted answers: for the board (R19), before an answer was voided, by an account
 linked or paused since, or where a tasker reported the picture. Those are few and have indexes. With fewer people than
-places every panel may be stuck, and the oldest of each number of missing answers are looked at.
+places every panel may be stuck, and only the oldest of each number of missing answers are checked.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,20 +21,20 @@ from labeling.models import Assignment, Panel, Response, StateChange, Tasker
 from labeling.selectors import ALL_LEVELS, instructions_in_force
 from policy.selectors import largest_panel_dealt
 
-# Who has not answered for so long is away, and a panel that waits for them alone is stuck.
+# A tasker without an answer for so long is away; a panel that waits only for such taskers is stuck.
 AWAY_AFTER = timedelta(days=3)
-# So many panels are looked at of each kind, the longest waiting first.
+# At most so many panels of each kind are checked, the longest waiting first.
 MOST_LOOKED_AT = 200
 _LAPSED = (AssignmentState.EXPIRED, AssignmentState.RELEASED)
 
 
 @dataclass(frozen=True, slots=True)
 class StuckPanel:
-    """An open panel with more free places than people who may be asked.
+    """An open panel with more free places than people who may fill them.
 
-    `people` may be asked (of cause AWAY: those of them who were here lately). The others are why they are not more:
-    accounts that count as another person by a link, taskers who are paused or have to qualify again, people who were
-    asked about the picture before, and those who may be asked and are away.
+    `people` may get the picture (for cause AWAY: those of them active lately). The other counts are the causes:
+    accounts that count as another person by a link, taskers who are paused or have to qualify again, people who had
+    the picture before, and people who may get it and are away.
     """
 
     panel: Panel
@@ -64,8 +64,8 @@ def stuck_panels(*, now: datetime) -> list[StuckPanel]:
 
 @dataclass(frozen=True, slots=True)
 class _Crew:
-    """Who labels: tasker -> the person they are, of those who may, are paused, or have to qualify again; `present` are
-    the persons who may and were here lately."""
+    """All who label: tasker -> person, for those who may label, are paused, or have to qualify again; `present` are the
+    persons who may label and were active lately."""
 
     able: Mapping[int, int]
     paused: frozenset[int]
@@ -121,7 +121,7 @@ def _oldest_of_each_level(opened: QuerySet[Panel]) -> dict[int, Panel]:
 
 
 def _panels_asked_in_vain(opened: QuerySet[Panel]) -> Iterable[QuerySet[Panel]]:
-    """Yield the open panels about whose picture somebody was asked without a counted answer or a lease of it."""
+    """Yield the open panels whose picture a tasker had without a counted answer or a present lease."""
     ordered = opened.select_related("image").order_by("waiting_since", "pk")
     reported = Assignment.objects.filter(~Q(problem=""), known__isnull=True)
     linked = Assignment.objects.filter(tasker__person__isnull=False, state__in=_LAPSED, problem="", known__isnull=True)
@@ -141,7 +141,7 @@ def _panels_asked_in_vain(opened: QuerySet[Panel]) -> Iterable[QuerySet[Panel]]:
 
 @dataclass(frozen=True, slots=True)
 class _AssignedTasker:
-    """A tasker who was asked about a picture: who they are by a link, and on which panel they may take it up again."""
+    """A tasker who had a picture: their person, and the panel on which they may lease it again."""
 
     tasker: int
     person: int | None
@@ -150,7 +150,7 @@ class _AssignedTasker:
 
 
 def _taskers_assigned(panels: Iterable[Panel]) -> dict[int, list[_AssignedTasker]]:
-    """Return picture -> whoever was asked about it, gold included."""
+    """Return picture -> all taskers who had it, gold included."""
     images = {panel.image_id for panel in panels}
     columns = ("image_id", "tasker_id", "tasker__person", "state", "problem", "panel_id", "known_id")
     found: dict[int, list[_AssignedTasker]] = {}
@@ -164,7 +164,7 @@ def _taskers_assigned(panels: Iterable[Panel]) -> dict[int, list[_AssignedTasker
 
 
 def _stuck(panel: Panel, asked: list[_AssignedTasker], crew: _Crew, now: datetime) -> StuckPanel | None:
-    """Return the panel with its cause; None where enough people may be asked."""
+    """Return the panel with its cause; None where enough people may get the picture."""
     over = {each.tasker for each in asked if each.resumes != panel.pk}
     accounts = [tasker for tasker in crew.able if tasker not in over]
     people = {crew.able[tasker] for tasker in accounts if not _linked_tasker_assigned(tasker, crew.able[tasker], asked)}
@@ -190,7 +190,7 @@ def _linked_tasker_assigned(tasker: int, person: int, asked: list[_AssignedTaske
 def _cause(
     panel: Panel, places: int, people: int, linked: int, requalifying: int, paused: int, crew: int
 ) -> StuckCause:
-    """Return the first thing that, undone with those before it, would be enough; else what only more people mend."""
+    """Return the first cause that, undone with those before it, would be enough; else one that needs more people."""
     enough = people
     for cause, more in (
         (StuckCause.LINKED, linked),

@@ -27,21 +27,21 @@ from labeling.models import Assignment, Panel, Response, Tasker
 from policy.enums import OutlineGate
 from policy.numbers import LARGEST_PANEL, Policy
 
-# The marks in Tasker.passed are renewed at most this often, and never come nearer to the present than this, because
-# a transaction that is still open may yet add a panel with a time just past.
+# The positions in Tasker.passed are updated at most this often, and stay at least this far in the past, because an
+# open transaction may still add a panel with a slightly earlier time.
 MARK_AGE = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
 class SubmittedResponse:
-    """A response as kept. `repeated` marks the very same submission sent again."""
+    """A stored response. `repeated`: the same submission was sent again."""
 
     response: Response
     repeated: bool
 
     @property
     def counted(self) -> bool:
-        """What the receipt says: False for a surplus answer (R8). Gold says what its stand-in would have said (R6)."""
+        """Whether the receipt says it counts: False for surplus (R8). For gold, as its ordinary picture would (R6)."""
         assignment = self.response.assignment
         if assignment.known_id is not None:
             return assignment.seems_counted is not False
@@ -57,13 +57,13 @@ def response_submit(
     policy_at: Callable[[datetime], Policy],
     now: datetime,
 ) -> SubmittedResponse:
-    """Keep a tasker's answer (R8-R12) and return it with its receipt.
+    """Store a tasker's response (R8-R12) and return it with its receipt.
 
-    What was asked (R10) follows the policy that was in force when the panel was dealt, which `policy_at` knows.
+    Which questions apply (R10) depends on the policy in force when the panel was dealt; `policy_at` returns it.
 
-    It counts while a place is theirs or free, also when it comes late; otherwise, and from somebody who was paused
-    meanwhile (R6), it is kept as surplus. The very same again returns the same receipt; a different one afterwards is a
-    Conflict (`already_answered`). WrongFields names what has to change, and nothing is kept.
+    The response counts while a place is theirs or free, also when it is late; otherwise, and from a tasker who was
+    paused meanwhile (R6), it is stored as surplus. The same response again returns the same receipt; a different one
+    is a Conflict (`already_answered`). WrongFields names the fields to change, and nothing is stored.
     """
     submitted = _submit(tasker, assignment_id, lease_token, data, policy_at, now)
     if not submitted.repeated:
@@ -92,9 +92,9 @@ def _submit(
 
 
 def outline_gate_of(assignment: Assignment, policy_at: Callable[[datetime], Policy]) -> OutlineGate:
-    """Return what the answers to questions 1 and 2 must be for 3 and 4 to be asked (R10).
+    """Return the gate: which answers to questions 1 and 2 make questions 3 and 4 apply (R10).
 
-    Fixed when the panel was dealt. Gold goes with the panel that it stands in for, however old its own is (R6).
+    Fixed when the panel was dealt. For gold, the panel that it stands for decides, however old its own is (R6).
     """
     asked_on = assignment.stands_for or assignment.panel
     return policy_at(asked_on.dealt_at).outline_gate
@@ -163,8 +163,8 @@ _mark_answered = PreparedUpdate(
 
 
 def _has_room(panel: Panel, holds_lease: bool) -> bool:
-    """Say whether a place is theirs or free. While a report holds the picture nobody new is asked, but who was asked
-    before still counts."""
+    """Say whether a place is theirs or free. While a report holds the picture no new tasker gets it, but responses of
+    taskers who had it before still count."""
     waits = panel.state in (PanelState.OPEN, PanelState.HELD)
     return waits and (holds_lease or panel.answered + panel.leased < panel.size)
 
@@ -197,7 +197,7 @@ _write_progress = PreparedUpdate(
         {field.name: Parameter(field.name, field) for field in Panel._meta.concrete_fields if field.name in _PROGRESS},
     ),
 )
-# The first place without an answer; the panel's row is locked, so it stays free until the answer is kept. OFFSET keeps
+# The first place without an answer; the panel's row is locked, so it stays free until the insert. OFFSET keeps
 # the lookup of each place's answer from being joined with all answers (docs/decisions/0005).
 _FREE_PLACE = """
     SELECT place.id FROM labeling_panelplace place
@@ -212,14 +212,14 @@ _keep_in_place = PreparedTogether("keep_in_place", _add_response, _mark_answered
 
 
 def _receipt(assignment: Assignment, answers: FormAnswers, now: datetime) -> str:
-    """Return 12 hexadecimal digits that a tasker can quote: a digest of what was said, of which picture, and when."""
+    """Return 12 hexadecimal digits that a tasker can quote: a digest of the answers, the picture, and the time."""
     text = f"{assignment.public_id} {answers.sha256} {now.isoformat()}"
     digits = hashlib.sha256(text.encode()).hexdigest()[:12].upper()
     return "-".join(digits[at : at + 4] for at in (0, 4, 8))
 
 
 def _move_marks(tasker: Tasker, now: datetime) -> None:
-    """Let the tasker's next claims begin where the panels new to them begin (see selectors.claimable_panels)."""
+    """Move the tasker's positions in the queue to the oldest panels new to them (see selectors.claimable_panels)."""
     if tasker.passed_at is not None and now - tasker.passed_at < MARK_AGE:
         return
     latest = now - MARK_AGE

@@ -1,4 +1,4 @@
-"""Becoming a tasker, and leaving (R4, R8)."""
+"""Services: make an account a tasker, and separate a tasker from the person whose account is deleted (R4, R8)."""
 
 from datetime import datetime
 from random import Random
@@ -24,17 +24,17 @@ def tasker_register(*, user: User, state: TaskerState, now: datetime, rng: Rando
 
 
 def invited_join(*, user: User, language: str, now: datetime, rng: Random, **_: Any) -> None:
-    """Make who accepted an invitation a tasker who learns. Answers `tasker_invited`."""
+    """Make the user who accepted an invitation a tasker in state LEARNING. Receiver of `tasker_invited`."""
     tasker = tasker_register(user=user, state=TaskerState.LEARNING, now=now, rng=rng)
     Tasker.objects.filter(pk=tasker.pk).update(language=language)
 
 
 def tasker_leave(*, user: User, now: datetime, **_: Any) -> Subject | None:
-    """Give back what a tasker holds, remove their drafts, and part person and public ID. Answers `account_leaving`.
+    """Release leases, remove drafts, and separate the person from the public ID. Receiver of `account_leaving`.
 
     Returns the public ID as the audit trail names it, None for an account that does not label.
     """
-    # The weaker lock: an answer that is being kept refers to this row and must not wait for us, who wait for it.
+    # The weaker lock: an answer that is being stored refers to this row and must not wait for us while we wait for it.
     tasker = Tasker.objects.select_for_update(of=("self",), no_key=True).filter(user=user).first()
     if tasker is None:
         return None

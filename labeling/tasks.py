@@ -1,4 +1,4 @@
-"""Sweeps of labeling."""
+"""Periodic jobs (sweeps) of labeling: ending expired leases, opening panels, removing old drafts."""
 
 from common.domain_clock import domain_now
 from common.queues import sweep

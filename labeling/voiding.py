@@ -1,4 +1,4 @@
-"""Voids answers: they stay on record, and their places are dealt again (R6)."""
+"""Voids a tasker's unsettled answers: they stay on record without counting, and their places are dealt again (R6)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -27,7 +27,7 @@ def settled_responses(tasker: Tasker, since: datetime | None) -> QuerySet[Respon
 
 
 def _ruled_upon() -> Q:
-    """Answers on settled panels; and the earlier ones of a panel that others have joined since (R19)."""
+    """Return a filter for responses on settled panels, and earlier ones of a panel that others joined since (R19)."""
     return Q(panel__state=PanelState.SETTLED) | Q(place__number__lte=F("panel__ruled_through"))
 
 
@@ -78,7 +78,7 @@ def _void(response: Response, panel: Panel, voiding: Voiding, now: datetime) -> 
     PanelPlace.objects.create(panel=panel, number=last + 1, replaces_id=response.place_id)
     panel.answered -= 1
     panel.missing += 1
-    # Now, not as before: a mark of the queue must never stand beyond a panel that has room again.
+    # Set to now: a tasker's position in the queue must never be past a panel that has room again.
     panel.waiting_since = now
     if panel.state == PanelState.FULL:
         panel.state, panel.full_at = _state_with_room(panel), None

@@ -1,7 +1,7 @@
 """The questions as taskers read them: the task definition of bird-or-bicycle (R1, R9-R12).
 
-The texts are those of the contest's founding document; only question 3 says more, because the random choice among
-objects of one size is drawn by us and told (R11), and because an outline may be impossible (R15). Each sentence is
+The texts are those of the contest's founding document; only question 3 says more, because it names the random choice
+among objects of equal size (R11), and because an outline may be impossible (R15). Each sentence is
 translated as a whole for each class, since nouns change the words around them in many languages.
 """
 

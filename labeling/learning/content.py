@@ -36,16 +36,16 @@ _LISTS: dict[str, frozenset[str]] = {
 
 @transaction.atomic
 def known_pictures_load(*, policy: Policy, now: datetime, folder: Path = PICTURES) -> int:
-    """Take in the folder's pictures with their right answers; returns how many are new.
+    """Import the folder's pictures with their right answers; returns how many are new.
 
-    Run again it adds nothing and brings the answers and reasons to what they are now. They are never labeled.
-    InvalidInput names the picture that is wrong, and nothing is taken in.
+    Another run adds nothing and updates the answers and reasons. The pictures are never labeled. InvalidInput names
+    the picture that is wrong, and nothing is imported.
     """
     return sum(_load(row, folder, policy, now) for row in listed_pictures(folder))
 
 
 def listed_pictures(folder: Path = PICTURES) -> list[Mapping[str, Any]]:
-    """Return what the folder says of each picture; InvalidInput when it cannot be read."""
+    """Return the folder's entries, one for each picture; InvalidInput when they cannot be read."""
     try:
         found = json.loads((folder / "known.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -81,7 +81,7 @@ def _load(row: Mapping[str, Any], folder: Path, policy: Policy, now: datetime) -
 
 
 def _image(row: Mapping[str, Any], folder: Path, size: int, now: datetime) -> Image:
-    """Take one file in. Its outline is in its own pixels, so it is never resized."""
+    """Import one file. It is never resized, because its outline is in its own pixels."""
     try:
         data = (folder / row["file"]).read_bytes()
     except OSError as error:

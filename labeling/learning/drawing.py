@@ -13,7 +13,7 @@ Key = TypeVar("Key", bound=Hashable)
 def draw_pictures(pool: Iterable[tuple[Key, Hashable]], size: int, rng: Random) -> list[Key] | None:
     """Return `size` keys of the pool's (key, kind) pairs; None when it has fewer.
 
-    Every kind is there once before any is there twice; which ones, and in which order, `rng` decides.
+    Every kind comes once before any comes twice; `rng` decides which pictures, and their order.
     """
     by_kind: dict[Hashable, list[Key]] = {}
     for key, kind in pool:
@@ -30,10 +30,10 @@ def draw_pictures(pool: Iterable[tuple[Key, Hashable]], size: int, rng: Random) 
 
 
 def tie_break_for(topic: str, outline: str, *, width: int, rng: Random) -> TieBreak:
-    """Return which of several equally large objects to ask for, so that the known outline is the right one (R11).
+    """Return which of several equally large objects to outline, so that the known outline is the right one (R11).
 
-    Where a picture shows several, its outline lies in the half of the one to outline. Elsewhere it does not matter,
-    and is drawn at random as ever.
+    Where a picture shows several, the known outline is in the half of the right object. For other pictures the choice
+    does not matter and is random.
     """
     if topic != Topic.SEVERAL or not outline:
         return rng.choice(list(TieBreak))

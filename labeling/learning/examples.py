@@ -1,6 +1,6 @@
-"""The worked examples beside the rules of the instructions. No query.
+"""The worked examples beside the rules of the instructions, without database queries.
 
-They are some of the tutorial's, drawn small by `tools.learning_pictures.examples`, and say what is said of them there.
+They are some of the tutorial's examples, drawn small by `tools.learning_pictures.examples`, with the tutorial's words.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from labeling.learning.content import listed_pictures
 from labeling.learning.wording import answer_words, truth_words
 
 FOLDER = "img/instructions"
-# Rule -> the question that it is about, and the pictures that show it: where it holds first, where it does not last.
+# Rule -> its question, and its example pictures: first those that fulfil the rule, last those that do not.
 _SHOWN = {
     "questions": ("contains_bird", ("tutorial-16-toy", "tutorial-05-uncertain", "tutorial-03-neither-class")),
     "largest": ("outline", ("tutorial-18-several", "tutorial-07-too-small")),
@@ -47,7 +47,7 @@ def _example(name: str, question: str, language: str) -> InstructionExample:
 
 
 def _right(row: Mapping[str, Any], question: str) -> str:
-    """Return the right answer in words; an outline has none."""
+    """Return the right answer in words; empty for an outline."""
     if question == "outline":
         return ""
     if question == "contains_bird":

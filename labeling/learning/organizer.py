@@ -16,7 +16,7 @@ from policy.numbers import Policy
 
 @dataclass(frozen=True, slots=True)
 class QuestionTally:
-    """How often something was asked and answered fully right."""
+    """How often something was answered, and how often fully right."""
 
     asked: int
     right: int
@@ -28,7 +28,7 @@ class QuestionTally:
 
 
 def known_picture_rows(use: KnownUse, now: datetime) -> list[dict[str, Any]]:
-    """Return the known pictures of one use in their order, the retired ones last, with what became of the answers."""
+    """Return the known pictures of one use in their order, retired ones last, with how they were answered."""
     answered = Count("items", filter=Q(items__answered_at__isnull=False))
     rows = KnownPicture.objects.filter(use=use).select_related("image")
     rows = rows.annotate(asked=answered, right=Count("items", filter=Q(items__right=True)))
@@ -48,7 +48,7 @@ def known_picture_rows(use: KnownUse, now: datetime) -> list[dict[str, Any]]:
 
 
 def topic_tallies(rows: list[dict[str, Any]]) -> list[tuple[str, QuestionTally]]:
-    """Return how each topic fares, the hardest first."""
+    """Return how each topic was answered, the hardest first."""
     tallies: dict[str, QuestionTally] = {}
     for row in rows:
         sofar, more = tallies.get(row["topic"], QuestionTally(0, 0)), row["tally"]
@@ -57,7 +57,7 @@ def topic_tallies(rows: list[dict[str, Any]]) -> list[tuple[str, QuestionTally]]
 
 
 def learners(policy: Policy, now: datetime) -> list[dict[str, Any]]:
-    """Return everybody who learns, newest first: how far they came, and when they may go on."""
+    """Return all taskers who are learning, newest first: their progress, and when they may go on."""
     found = Tasker.objects.filter(state=TaskerState.LEARNING, left_at__isnull=True).order_by("-created_at", "public_id")
     return [_learner(tasker, policy, now) for tasker in found]
 
@@ -80,5 +80,5 @@ def instruction_versions() -> list[InstructionVersion]:
 
 
 def asked_again_by(requalify: bool) -> int:
-    """Return how many qualified taskers a new version would ask for a short qualification."""
+    """Return how many qualified taskers would need a short qualification after a new version."""
     return Tasker.objects.filter(state=TaskerState.QUALIFIED, left_at__isnull=True).count() if requalify else 0

@@ -26,14 +26,14 @@ Due = Literal["tutorial", "qualification", "short_qualification"]
 
 
 def requalification_due(tasker: Tasker, now: datetime) -> bool:
-    """Say whether newer instructions ask this tasker for a short qualification; no query (R5)."""
+    """Say whether newer instructions require a short qualification of this tasker; no query (R5)."""
     return tasker.instructions < instructions_in_force(now).qualified_since
 
 
 def due_item(tasker: Tasker, now: datetime) -> Due | None:
-    """Return what stands between this tasker and the next picture; None for nothing, or for a paused tasker.
+    """Return what this tasker has to do before the next picture; None for nothing, or for a paused tasker.
 
-    No query for somebody qualified: the tasker's row says it.
+    No query for a qualified tasker: their row is enough.
     """
     if tasker.state == TaskerState.QUALIFIED:
         return "short_qualification" if requalification_due(tasker, now) else None
@@ -45,7 +45,7 @@ def due_item(tasker: Tasker, now: datetime) -> Due | None:
 
 
 def was_qualified(tasker: Tasker) -> bool:
-    """Say whether the tasker was qualified once, so that a short try suffices."""
+    """Say whether the tasker was qualified before, so that a short attempt suffices."""
     return StateChange.objects.filter(tasker=tasker, before=TaskerState.QUALIFIED).exists()
 
 
@@ -65,24 +65,24 @@ def lessons_seen(tasker: Tasker) -> set[int]:
 
 
 def fresh_for(tasker: Tasker) -> QuerySet[KnownPicture]:
-    """Return the pictures of the pool that this tasker was never asked about."""
+    """Return the pictures of the qualification pool that this tasker has never had."""
     asked = QualificationItem.objects.filter(tasker=tasker).values("known")
     return usable(KnownUse.QUALIFICATION).exclude(pk__in=asked)
 
 
 def open_attempt(tasker: Tasker) -> QualificationAttempt | None:
-    """Return the try the tasker is in the middle of."""
+    """Return the tasker's unfinished attempt; None without one."""
     return QualificationAttempt.objects.filter(tasker=tasker, finished_at__isnull=True).first()
 
 
 def attempts_of(tasker: Tasker) -> list[QualificationAttempt]:
-    """Return all tries with how many were fully `right`, newest first."""
+    """Return all attempts of the tasker, newest first, with how many pictures were fully `right`."""
     rows = QualificationAttempt.objects.filter(tasker=tasker)
     return list(rows.annotate(right=Count("items", filter=Q(items__right=True))).order_by("-number"))
 
 
 def failed_since_pass(attempts: Sequence[QualificationAttempt]) -> list[QualificationAttempt]:
-    """Return the failed tries after the last passed one; `attempts` come newest first."""
+    """Return the failed attempts after the last passed one; `attempts` come newest first."""
     failed: list[QualificationAttempt] = []
     for attempt in attempts:
         if attempt.passed:
@@ -93,7 +93,7 @@ def failed_since_pass(attempts: Sequence[QualificationAttempt]) -> list[Qualific
 
 
 def next_try_from(attempts: Sequence[QualificationAttempt], policy: Policy) -> datetime | None:
-    """Return from when on the next try may begin (R5); None for at any time. `attempts` come newest first."""
+    """Return when the next attempt may begin (R5); None for at any time. `attempts` come newest first."""
     failed = failed_since_pass(attempts)
     if len(failed) < policy.free_tries or failed[0].finished_at is None:
         return None
@@ -101,20 +101,20 @@ def next_try_from(attempts: Sequence[QualificationAttempt], policy: Policy) -> d
 
 
 def size_and_needed(kind: AttemptKind, policy: Policy) -> tuple[int, int]:
-    """Return how many pictures a try has, and how many have to be fully right (R5)."""
+    """Return how many pictures an attempt has, and how many have to be fully right (R5)."""
     if kind is AttemptKind.SHORT:
         return policy.short_qualification_size, policy.short_qualification_needed
     return policy.qualification_size, policy.qualification_needed
 
 
 def next_item(attempt: QualificationAttempt) -> QualificationItem | None:
-    """Return the first picture of the try without an answer."""
+    """Return the first picture of the attempt without an answer."""
     rows = QualificationItem.objects.filter(attempt=attempt, answered_at__isnull=True)
     return rows.select_related("known__image", "attempt").order_by("position").first()
 
 
 def item_of(tasker: Tasker, item_id: UUID) -> QualificationItem:
-    """Return the tasker's own picture of a try; NotFound for anybody else's."""
+    """Return a picture of the tasker's own attempt; NotFound for another tasker's."""
     rows = QualificationItem.objects.select_related("known__image", "attempt")
     item = rows.filter(public_id=item_id, tasker=tasker).first()
     if item is None:
@@ -124,7 +124,7 @@ def item_of(tasker: Tasker, item_id: UUID) -> QualificationItem:
 
 @dataclass(frozen=True, slots=True)
 class PoolHealth:
-    """How long the pool lasts: its pictures, whole tries for a newcomer, and who has run out."""
+    """The state of the pool: its pictures, full attempts for a new tasker, and taskers for whom too few are left."""
 
     pictures: int
     tries: int
@@ -137,7 +137,7 @@ class PoolHealth:
 
 
 def pool_health(policy: Policy) -> PoolHealth:
-    """Return how many tries the pool still allows, and the taskers who cannot begin another one."""
+    """Return how many attempts the pool still allows, and the taskers who cannot begin another one."""
     total = usable(KnownUse.QUALIFICATION).count()
     asked = Count("known", filter=Q(known__retired_at__isnull=True, known__held_at__isnull=True))
     seen = QualificationItem.objects.filter(tasker__state=TaskerState.LEARNING).values("tasker").annotate(asked=asked)

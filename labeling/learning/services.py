@@ -1,4 +1,4 @@
-"""Tutorial, qualification attempts, and new versions of the instructions (R5).
+"""Services for the tutorial, qualification attempts, and new versions of the instructions (R5).
 
 Each function is one transaction. The tasker's row is locked first, so that two tabs of one person wait for each other.
 """
@@ -39,7 +39,7 @@ QUALIFIED = "qualified"
 
 @dataclass(frozen=True, slots=True)
 class MarkedAnswer:
-    """A picture of a try with its marks. `repeated` marks the very same answer sent again."""
+    """A picture of an attempt with its marks. `repeated`: the same answer was sent again."""
 
     item: QualificationItem
     repeated: bool
@@ -47,7 +47,7 @@ class MarkedAnswer:
 
 @transaction.atomic
 def lesson_mark_seen(*, tasker: Tasker, known: KnownPicture, now: datetime) -> None:
-    """Record that the tasker went through a worked example; all of them finish the tutorial. Again changes nothing."""
+    """Record that the tasker has seen a worked example; the last one finishes the tutorial. Idempotent."""
     LessonSeen.objects.get_or_create(tasker=tasker, known=known, defaults={"seen_at": now})
     left = {lesson.pk for lesson in selectors.lessons()} - selectors.lessons_seen(tasker)
     if not left and Tasker.objects.filter(pk=tasker.pk, tutorial_done_at__isnull=True).update(tutorial_done_at=now):
@@ -56,9 +56,9 @@ def lesson_mark_seen(*, tasker: Tasker, known: KnownPicture, now: datetime) -> N
 
 @transaction.atomic
 def attempt_start(*, tasker: Tasker, policy: Policy, now: datetime, rng: Random) -> QualificationAttempt:
-    """Begin a try with fresh pictures, or return the one that is not finished (R5).
+    """Begin an attempt with fresh pictures, or return the unfinished one (R5).
 
-    Conflict when nothing is due (`nothing_due`), the tutorial comes first (`tutorial_first`), the next try may not
+    Conflict when nothing is due (`nothing_due`), the tutorial comes first (`tutorial_first`), the next attempt may not
     begin yet (`wait`), or too few fresh pictures are left (`pool_exhausted`).
     """
     tasker = Tasker.objects.select_for_update(of=("self",), no_key=True).get(pk=tasker.pk)
@@ -126,10 +126,10 @@ def item_answer(
     policy_at: Callable[[datetime], Policy],
     now: datetime,
 ) -> MarkedAnswer:
-    """Mark an answer in a try at once, and finish the try with its last picture (R5).
+    """Mark an answer in an attempt at once, and finish the attempt with its last picture (R5).
 
-    The very same again changes nothing; a different one is a Conflict (`already_answered`). WrongFields names what
-    has to change, exactly as in labeling; NotFound for anybody else's picture.
+    The same answer again changes nothing; a different one is a Conflict (`already_answered`). WrongFields names the
+    fields to change, exactly as in labeling; NotFound for another tasker's picture.
     """
     tasker = Tasker.objects.select_for_update(of=("self",), no_key=True).get(pk=tasker.pk)
     item = selectors.item_of(tasker, item_id)
@@ -174,7 +174,7 @@ def _finish(attempt: QualificationAttempt, tasker: Tasker, now: datetime) -> Non
 
 
 def _qualify(tasker: Tasker, attempt: QualificationAttempt, right: int, now: datetime) -> None:
-    """Let the tasker label under the instructions the try was begun under; a paused one stays paused."""
+    """Qualify the tasker under the instructions under which the attempt began; a paused tasker stays paused."""
     Tasker.objects.filter(pk=tasker.pk, instructions__lt=attempt.instructions).update(instructions=attempt.instructions)
     if tasker.state == TaskerState.LEARNING:
         words = _("You passed the qualification: %(right)d of %(size)d pictures fully right.")
@@ -195,7 +195,7 @@ def instructions_publish(
     """Publish the next version of the instructions; with `requalify` a short qualification comes before labeling.
 
     InvalidInput without a summary, for words that are too long, or for a version that would begin in the past or
-    before one that is published already. `only_check` returns the version without keeping it.
+    before a published one. `only_check` returns the version without saving it.
     """
     version = InstructionVersion(
         summary=_checked(summary, "summary"),
@@ -218,7 +218,7 @@ def instructions_publish(
 
 
 def _number(version: InstructionVersion, now: datetime) -> None:
-    """Make it the next version; InvalidInput where it would begin too early for that."""
+    """Number it as the next version; InvalidInput where it would begin before the present last one."""
     newest = InstructionVersion.objects.order_by("-version").first()
     if version.in_force_from < now:
         raise InvalidInput("A version cannot begin in the past.", "too_early", field="in_force_from")

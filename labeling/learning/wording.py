@@ -1,4 +1,4 @@
-"""The words of known pictures on learning pages. No query."""
+"""Words about known pictures for the learning pages: titles, answers, explanations. No database queries."""
 
 import json
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ _SHORT = {answer: short for answer, _text, short in wording.ANSWERS}
 
 @dataclass(frozen=True, slots=True)
 class ExplanationRow:
-    """One question about a picture: what is right and why; `given` and `right` where somebody answered it."""
+    """One question about a picture: the right answer and why; `given` and `right` where it was answered."""
 
     name: str
     question: Words
@@ -53,14 +53,14 @@ class ExplanationRow:
 
 
 def reason_of(known: KnownPicture, key: str) -> str:
-    """Return the words about one question in the reader's language, in English where there are none."""
+    """Return the explanation for one question in the reader's language, else in English."""
     language = (get_language() or "en").partition("-")[0]
     words = known.reasons.get(language) or known.reasons.get("en") or {}
     return str(words.get(key, ""))
 
 
 def lesson_title(known: KnownPicture) -> str:
-    """Return what a worked example is called."""
+    """Return the title of a worked example."""
     return reason_of(known, "title") or str(TOPICS[known.topic])
 
 
@@ -76,7 +76,7 @@ def expected_rows(known: KnownPicture) -> list[ExplanationRow]:
 
 
 def marked_rows(known: KnownPicture, answers: Mapping[str, Any], marks: Mapping[str, Any]) -> list[ExplanationRow]:
-    """Return every marked question with what was answered, what is right, and the reason."""
+    """Return every marked question with the given answer, the right answer, and the reason."""
     return [_row(known, name, _answer_words(name, answers), right) for name, right in marks["questions"].items()]
 
 
@@ -115,7 +115,7 @@ def truth_words(value: bool | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DecisiveRow:
-    """The one question a worked example turns on, with its choices as (value, words) and the right values."""
+    """The decisive question of a worked example, with its choices as (value, words) and the right values."""
 
     text: str
     choices: list[tuple[str, str]]
@@ -123,7 +123,7 @@ class DecisiveRow:
 
 
 def decisive_question(known: KnownPicture, min_box_fraction: Fraction) -> DecisiveRow:
-    """Return the question that a worked example turns on."""
+    """Return the decisive question of a worked example."""
     if known.topic == Topic.UNCERTAIN:
         return _how_sure(known)
     if known.topic == Topic.SEVERAL:

@@ -1,4 +1,4 @@
-"""Reports of pictures, and taskers' questions."""
+"""Models: taskers' reports of pictures, and their questions to organizers."""
 
 from django.conf import settings
 from django.db import models
@@ -11,7 +11,7 @@ from labeling.models.panels import Assignment, Image, Tasker
 
 
 class Report(models.Model):
-    """Something is wrong with a picture, says a tasker. The picture is held until an organizer decides."""
+    """A tasker's report that something is wrong with a picture, which is held until an organizer decides."""
 
     assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT, related_name="report")
     image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="reports")

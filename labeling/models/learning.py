@@ -1,4 +1,4 @@
-"""Versions of the instructions, known pictures, and qualification attempts (R5)."""
+"""Models: versions of the instructions, known pictures, and qualification attempts (R5)."""
 
 import uuid
 
@@ -57,7 +57,7 @@ class KnownPicture(models.Model):
     unoccluded = models.BooleanField(null=True)
     real = models.BooleanField(null=True)
     reasons = models.JSONField(default=dict)
-    # How often it was dealt as gold; bounded by the policy's cap.
+    # How often it was dealt as gold; at most the policy's cap.
     uses = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(
@@ -106,8 +106,8 @@ class LessonSeen(models.Model):
 
 
 class QualificationAttempt(models.Model):
-    """One try at the qualification (R5): `needed` of `size` fully right passes. Short ones follow a new version of
-    the instructions, or a rule of monitoring."""
+    """One attempt at the qualification (R5): `needed` of `size` fully right answers pass. A short one follows new
+    instructions, or a rule of monitoring."""
 
     tasker = models.ForeignKey(Tasker, on_delete=models.PROTECT, related_name="attempts", db_index=False)
     number = models.PositiveSmallIntegerField()
@@ -137,7 +137,7 @@ class QualificationAttempt(models.Model):
 
 
 class QualificationItem(models.Model):
-    """One picture of a try: the form as answered and its marks, null until then. Nobody gets a picture twice (R8)."""
+    """One picture of an attempt: the answers and their marks, null before. No tasker gets a picture twice (R8)."""
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4)
     attempt = models.ForeignKey(QualificationAttempt, on_delete=models.PROTECT, related_name="items", db_index=False)

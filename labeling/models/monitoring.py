@@ -1,4 +1,4 @@
-"""Gold marks, monitoring rules and events, states of taskers, notices, voided responses (R6)."""
+"""Models: gold marks, monitoring rules and events, states of taskers, notices, voided responses (R6)."""
 
 import uuid
 
@@ -77,7 +77,7 @@ class MonitoringEvent(models.Model):
 
 
 class StateChange(models.Model):
-    """A tasker's way from one state to the next: why, by whom or by which event. Append-only.
+    """A change of a tasker's state: why, and by whom or by which event. Append-only.
 
     `code` is the kind of reason in one word; `reason` is what the tasker reads.
     """
@@ -102,7 +102,7 @@ class StateChange(models.Model):
 
 
 class Notice(models.Model):
-    """Something a tasker is told on their next page, until they have seen it."""
+    """A message that a tasker sees on each page until they mark it as seen."""
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4)
     tasker = models.ForeignKey(Tasker, on_delete=models.PROTECT, related_name="notices", db_index=False)
@@ -138,7 +138,7 @@ class Voiding(models.Model):
 
 
 class VoidedResponse(models.Model):
-    """A response that stays on record and does not count any more; its place was replaced (R6). Append-only."""
+    """A response that stays on record and no longer counts; its place was replaced (R6). Append-only."""
 
     response = models.OneToOneField(Response, on_delete=models.PROTECT, related_name="voided")
     voiding = models.ForeignKey(Voiding, on_delete=models.PROTECT, related_name="responses")

@@ -1,4 +1,4 @@
-"""Images, taskers, panels, assignments and responses.
+"""Models: images, taskers, panels, assignments and responses.
 
 What the database refuses, whoever writes: two answers by one tasker on one image, two counted answers in one place
 (so never more than the panel has places), a fourth held picture, and any change to a response.
@@ -72,19 +72,19 @@ class Tasker(models.Model):
     user = models.OneToOneField(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     state = models.CharField(max_length=12, choices=choices(TaskerState), default=TaskerState.LEARNING.value)
     shuffle_seed = models.BigIntegerField()
-    # Who this is likely to be: the first of all taskers they are linked with; null for somebody without a link.
+    # The likely person: the first of all taskers they are linked with; null without a link.
     person = models.BigIntegerField(null=True, db_index=True)
     # The newest version of the instructions this tasker is qualified under (R5).
     instructions = models.PositiveSmallIntegerField(db_default=1, default=1)
     tutorial_done_at = models.DateTimeField(null=True)
     language = models.CharField(max_length=8, blank=True, default="", db_default="")
     time_zone = models.CharField(max_length=40, blank=True, default="", db_default="")
-    # What the page remembers for them: {"keys": {action: key}, …}. Losing it costs comfort alone.
+    # Preferences of the labeling page: {"keys": {action: key}, …}. Only a convenience.
     preferences = models.JSONField(default=dict, db_default={})
-    # When the person asked to be forgotten; ID and answers stay.
+    # When the person's account was deleted; ID and answers stay.
     left_at = models.DateTimeField(null=True)
-    # How far this tasker has passed each queue, as {"missing": ISO time}: a hint that keeps a claim cheap for
-    # somebody far ahead of the others (see selectors.claimable_panels). Losing it costs time, never work.
+    # This tasker's position in each queue, as {"missing": ISO time}: a hint that keeps a claim cheap for a
+    # tasker far ahead of the others (see selectors.claimable_panels). Losing it costs time, never work.
     passed = models.JSONField(default=dict)
     passed_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField()
@@ -94,13 +94,13 @@ class Tasker(models.Model):
 
 
 class Panel(models.Model):
-    """The set of places for one image (R7). `waiting_since` is when it came to miss this many answers.
+    """The set of places for one image (R7). `waiting_since` is when the number of missing answers last changed.
 
     The board may let more taskers join a panel that was ruled upon, or a fresh one replace it (R19): of the panels of
     an image the newest alone may be unsettled.
     """
 
-    # Here and below: no index of its own where a unique constraint begins with the column.
+    # Here and below: no separate index where a unique constraint begins with the column.
     image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="panels", db_index=False)
     number = models.PositiveSmallIntegerField(default=1)
     size = models.PositiveSmallIntegerField()
@@ -113,10 +113,10 @@ class Panel(models.Model):
     full_at = models.DateTimeField(null=True)
     # Dealt before all others, because the board waits for it (R19).
     urgent = models.BooleanField(db_default=False, default=False)
-    # How many of the places joined when the panel had been ruled upon (R19), and when the last of them did.
+    # How many of the places were added after a ruling on the panel (R19), and when the last of them was.
     joined = models.PositiveSmallIntegerField(db_default=0, default=0)
     joined_at = models.DateTimeField(null=True)
-    # An answer in a place up to this number was counted by a ruling before the last ones joined: never voided (R6).
+    # Responses in places up to this number: counted by a ruling before places were added, never voided (R6).
     ruled_through = models.PositiveSmallIntegerField(db_default=0, default=0)
 
     class Meta:
@@ -146,7 +146,7 @@ class Panel(models.Model):
                 fields=["waiting_since", "id"], name="panel_urgent", condition=Q(state=PanelState.OPEN, urgent=True)
             ),
             models.Index(fields=["full_at"], name="panel_full", condition=Q(state=PanelState.FULL)),
-            # The newest that could become gold (R6).
+            # Serves the query for the newest panels that could become gold (R6).
             models.Index(fields=["-full_at", "-id"], name="panel_settled", condition=Q(state=PanelState.SETTLED)),
         ]
 
@@ -155,7 +155,7 @@ class Panel(models.Model):
 
 
 class PanelPlace(models.Model):
-    """One of a panel's places. A counted response fills exactly one, which is what bounds the panel.
+    """One of a panel's places. A counted response fills exactly one, so a panel counts no more responses than places.
 
     A place whose response was voided is replaced, once, by another one with a higher number (R6).
     """
@@ -177,13 +177,13 @@ class PanelPlace(models.Model):
 
 
 class Assignment(models.Model):
-    """A tasker asked about an image: a lease while it lasts, a record for ever (R8).
+    """An image given to a tasker: a lease while it lasts, a permanent record (R8).
 
     `slot` numbers the pictures a tasker holds at once, so that two browsers of one person cannot hold more.
-    With `known` it is gold: asked to see how the tasker answers, on a panel that is settled, and holding no place (R6).
-    Gold `stands_for` the panel of the ordinary picture that the tasker would have got in that moment: whatever depends
-    on a panel or on the policy of its dealing is that panel's, so that no change of the policy tells gold (R8).
-    `person` is the tasker's at that time, so that linked taskers cannot both be asked about one image.
+    With `known` it is gold: it measures the tasker, belongs to a settled panel, and holds no place (R6).
+    Gold `stands_for` the panel of the ordinary picture that the tasker would have got at that moment: that panel and
+    the policy of its dealing decide everything, so that no change of the policy reveals gold (R8).
+    `person` is the tasker's person at that time, so that linked taskers cannot both get the same image.
     """
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4)
@@ -196,7 +196,7 @@ class Assignment(models.Model):
     # Whether the receipt of an answer to gold says that it counts; null for all others, where the place says it.
     seems_counted = models.BooleanField(null=True)
     instructions = models.PositiveSmallIntegerField(db_default=1, default=1)
-    # Asked for with a tasker or a person, and never of gold alone: the constraints' indexes serve.
+    # Always queried with a tasker or a person: the constraints' indexes serve.
     image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="+", db_index=False)
     tasker = models.ForeignKey(Tasker, on_delete=models.PROTECT, related_name="assignments", db_index=False)
     lease_token = models.CharField(max_length=32)
@@ -245,10 +245,10 @@ class Assignment(models.Model):
 
 
 class Draft(models.Model):
-    """What a tasker has filled in and not submitted, so that they can go on with it in another browser.
+    """A form that a tasker has filled in and not submitted, so that they can go on in another browser.
 
-    `form` is the JSON object that the page keeps, and says nothing to the server. `browser` is the one that sent it, by
-    a random name of its own. A draft of a picture that is answered is removed some time later, and so is one that
+    `form` is the JSON object of the page's script, which the server does not interpret. `browser` is a random name of
+    the browser that sent it. A draft of a picture that is answered is removed some time later, and so is one that
     nobody has changed for days.
     """
 
@@ -263,7 +263,7 @@ class Draft(models.Model):
 
 
 class Response(models.Model):
-    """What one tasker said of one image. Append-only. Without a place it is surplus: kept, not counted (R8).
+    """One tasker's answers about one image. Append-only. Without a place it is surplus: kept, not counted (R8).
 
     `outline` is the published text: JSON rings in image pixels with at most two decimals. The box is in hundredths
     of a pixel, integers. `answers_sha256` tells a repeated submission from a different one.

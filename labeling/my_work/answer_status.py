@@ -21,7 +21,7 @@ class AnswerState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AnswerStatus:
-    """The state of an answer, and the published reason for which it was voided."""
+    """The state of an answer, and the published reason if it was voided."""
 
     state: AnswerState
     reason: str = ""
@@ -37,10 +37,10 @@ class _Span:
 
 
 def standing_reader(tasker: Tasker) -> Callable[[Response], AnswerStatus]:
-    """Return what tells the standing of the tasker's responses, read with `assignment` and `voided__voiding`.
+    """Return a function from a tasker's response to its status; responses come with `assignment` and `voided__voiding`.
 
-    Gold holds no place, so there is nothing to void. It is told as voided all the same where the answers
-    around it are: one answer left among voided ones would be known as gold.
+    Gold holds no place, so there is nothing to void. Its status is voided nevertheless where the answers around it
+    are voided: a single counted answer among them would be recognized as gold.
     """
     spans = _spans(tasker)
 

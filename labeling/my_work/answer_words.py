@@ -35,7 +35,7 @@ AnsweredQuestion: TypeAlias = "tuple[StrOrPromise, StrOrPromise]"
 
 
 def answers_in_words(response: Response) -> list[AnsweredQuestion]:
-    """Return what was said to each question that was asked."""
+    """Return the answer, in words, to each question that applied."""
     said = [(question.name, SHORT[Answer(getattr(response, question.field))]) for question in QUESTIONS]
     if response.complete is None:
         return said
@@ -45,7 +45,7 @@ def answers_in_words(response: Response) -> list[AnsweredQuestion]:
 
 
 def expected_in_words(known: KnownPicture) -> list[AnsweredQuestion]:
-    """Return what counts as right to each question that has a right answer."""
+    """Return the right answers, in words, to each question that has one."""
     accepted = (known.accepts_bird, known.accepts_bicycle)
     expected: list[AnsweredQuestion] = [
         (question.name, _(" or ").join(str(SHORT[Answer(answer)]) for answer in answers))
@@ -70,7 +70,7 @@ def _truth(value: bool | None) -> str:
 
 
 def standing_in_words(standing: AnswerStatus) -> "dict[str, StrOrPromise]":
-    """Return the standing as it is shown: in words, the name of its look, and the reason."""
+    """Return a status for display: in words, the name of its style, and the reason."""
     return {"words": STANDINGS[standing.state], "look": _LOOKS[standing.state], "reason": standing.reason}
 
 

@@ -1,7 +1,7 @@
 """Drafts of forms that are not submitted yet: they follow a tasker from one browser to another.
 
-A browser numbers each change of a form, and names with it the number of the draft that it began from. It never replaces
-a draft of another browser that it has not seen: it gets that one instead.
+A browser numbers each change of a form (its revision), and sends with it the revision of the draft that it began from.
+It never replaces another browser's draft that it has not seen: it receives that draft instead.
 """
 
 import json
@@ -20,7 +20,7 @@ from labeling.enums import AssignmentState
 from labeling.leases import own_assignment
 from labeling.models import Assignment, Draft, Tasker
 
-# As long as a browser keeps its own.
+# As long as a browser keeps its own drafts.
 KEPT_FOR = timedelta(days=14)
 
 
@@ -43,9 +43,9 @@ def draft_keep(
     sent: SentDraft,
     now: datetime,
 ) -> Draft | None:
-    """Keep a draft where it follows the one kept so far; return the one that is kept now.
+    """Store a draft if it follows the stored one; return the draft that is stored now.
 
-    Revision 0 keeps nothing and asks for what is kept; None where nothing is. NotFound for another tasker's picture;
+    Revision 0 stores nothing and returns the stored draft; None without one. NotFound for another tasker's picture;
     Conflict (`wrong_token`, `already_answered`); InvalidInput for a number that JSON does not have.
     """
     assignment = own_assignment(tasker, assignment_id, lease_token, lock=_own_assignment)
@@ -57,7 +57,7 @@ def draft_keep(
         older = Draft.objects.filter(seen, assignment=assignment, revision__lt=sent.revision)
         if not older.update(**changed):
             Draft.objects.bulk_create([Draft(assignment=assignment, **changed)], ignore_conflicts=True)
-            # Another browser may have kept an older one a moment before.
+            # Another browser may have stored an older draft a moment before.
             older.update(**changed)
     return Draft.objects.filter(assignment=assignment).first()
 
@@ -74,7 +74,7 @@ def _own_assignment(tasker: Tasker, assignment_id: UUID) -> Assignment | None:
 
 
 def draft_of(assignment: Assignment, *, now: datetime) -> Draft | None:
-    """Return the draft of an assignment that was claimed at `now`. One that was never claimed before has none."""
+    """Return the draft of an assignment that is claimed at `now`; None, without a query, on the first claim."""
     if assignment.leased_at >= now:
         return None
     return Draft.objects.filter(assignment=assignment).first()

@@ -18,7 +18,7 @@ MOST_RETIRED = 50
 class GoldShare:
     """The share of known pictures answered fully right, in whole per cent, over the weeks from `first` to `last`.
 
-    Both are the Monday of a week; they differ where one week had too few known pictures to say anything.
+    Both are the Monday of a week; they differ where one week had too few known pictures for a share.
     """
 
     first: datetime
@@ -29,8 +29,8 @@ class GoldShare:
 def weekly_shares(tasker: Tasker, *, minimum: int, zone: ZoneInfo, now: datetime) -> list[GoldShare]:
     """Return the shares of completed weeks, newest first, each over at least `minimum` known pictures.
 
-    `zone` is the contest's, never the tasker's own: who can move the ends of a week can tell single pictures by what
-    that changes. A week with too few is told together with the following ones.
+    `zone` is the contest's, never the tasker's own: a tasker who can move the ends of a week could identify single
+    pictures by the change of the share. A week with too few is combined with the following ones.
     """
     local = now.astimezone(zone)
     this_week = (local - timedelta(days=local.weekday())).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -50,9 +50,9 @@ def _grouped(weeks: Iterable[tuple[datetime, int, int]], minimum: int) -> Iterat
 
 
 def retired_marks(tasker: Tasker) -> list[GoldMark]:
-    """Return the tasker's marks on known pictures that are dealt to nobody any more, newest first.
+    """Return the tasker's marks on retired known pictures, newest first.
 
-    Not on pictures that an organizer took out because of a report: nobody is shown those again.
+    Pictures that an organizer kept out because of a report are left out: nobody sees those again.
     """
     marks = GoldMark.objects.filter(tasker=tasker, known__retired_at__isnull=False, known__held_at__isnull=True)
     return list(marks.select_related("known__image", "response").order_by("-marked_at", "-pk")[:MOST_RETIRED])

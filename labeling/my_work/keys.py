@@ -1,4 +1,4 @@
-"""The site's signing keys, one per secret, the current one first."""
+"""The site's keys that sign taskers' downloads, one derived from each SECRET_KEY, the current one first."""
 
 from functools import lru_cache
 from typing import Any
@@ -17,7 +17,7 @@ def signing_key() -> Ed25519PrivateKey:
 def public_keys() -> dict[str, Any]:
     """Return all public keys as a JSON Web Key Set.
 
-    What was signed before a change of SECRET_KEY can be checked as long as the old one is in SECRET_KEY_FALLBACKS.
+    Files signed before a change of SECRET_KEY can be checked as long as the old one is in SECRET_KEY_FALLBACKS.
     """
     return key_set(_keys(settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS))
 

@@ -15,9 +15,9 @@ _ROWS_AT_ONCE = 500
 
 
 def record_lines(*, tasker: Tasker, site: str, now: datetime) -> Iterator[bytes]:
-    """Yield the lines of the record, oldest answer first: all but the one that signs and ends it.
+    """Yield the lines of the record, oldest answer first, without the last line, which is the signature.
 
-    The answers are read as they are sent, so that memory does not grow with them.
+    The answers are streamed from the database, so that memory does not grow with them.
     """
     yield b"{" + _member("format", FORMAT)
     yield _member("tasker", tasker.public_id)
@@ -43,7 +43,7 @@ def _answers(tasker: Tasker, now: datetime) -> Iterator[bytes]:
 
 
 def _answer(response: Response, standing: AnswerStatus) -> dict[str, Any]:
-    """Return what the tasker said. The picture is not named: its ID could be looked up elsewhere (R8)."""
+    """Return the tasker's answer. The picture is not named: its ID could be looked up elsewhere (R8)."""
     return {
         "id": str(response.assignment.public_id),
         "receipt": response.receipt,

@@ -35,12 +35,12 @@ class WorkTotals:
 
 
 def own_answers(tasker: Tasker) -> QuerySet[Response]:
-    """Return the tasker's answers with all that telling of them needs."""
+    """Return the tasker's answers with all related rows that pages and files need."""
     return Response.objects.filter(tasker=tasker).select_related("image", "assignment", "voided__voiding")
 
 
 def answers_of_day(rows: QuerySet[Response], day: date, zone: tzinfo) -> QuerySet[Response]:
-    """Return those of the answers that were sent on a day of the zone."""
+    """Return the answers that were sent on a calendar day in the time zone."""
     following = day + timedelta(days=1)
     return rows.filter(submitted_at__gte=_midnight(day, zone), submitted_at__lt=_midnight(following, zone))
 
@@ -50,10 +50,10 @@ def _midnight(day: date, zone: tzinfo) -> datetime:
 
 
 def answers_page(rows: QuerySet[Response], last: Response | None) -> tuple[list[Response], UUID | None]:
-    """Return a page of the answers, newest first, and the assignment after which the next page goes on, if any.
+    """Return a page of the answers, newest first, and the assignment after which the next page begins, if any.
 
     `last` is the last answer of the page before. The key of a page is the assignment's random id: a row number would
-    count what others sent.
+    reveal how many answers others sent.
     """
     if last is not None:
         rows = rows.filter(Q(submitted_at__lt=last.submitted_at) | Q(submitted_at=last.submitted_at, pk__lt=last.pk))

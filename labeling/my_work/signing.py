@@ -1,4 +1,4 @@
-"""Signs a tasker's record, and checks one. Needs `cryptography` alone: no Django, no database.
+"""Signs a tasker's record, and checks a signed record. Needs only `cryptography`: no Django, no database.
 
 A signed file is JSON whose last line is its signature. That line signs the SHA-256 of all bytes before it:
 
@@ -33,7 +33,7 @@ class NotGenuine(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What the last line of a file says. `sha256` is that of all lines before it, in hexadecimal digits."""
+    """The contents of a file's last line. `sha256` is that of all lines before it, in hexadecimal digits."""
 
     key_id: str
     sha256: str
@@ -66,8 +66,8 @@ def _web_key(public: bytes) -> dict[str, str]:
     return {"kty": "OKP", "crv": "Ed25519", "use": "sig", "kid": key_id_of(public), "x": x}
 
 
-def keys_from_jwks(key_set: Mapping[str, Any]) -> dict[str, bytes]:
-    """Return key id -> public key of a JSON Web Key Set; ValueError when it is none."""
+def keys_of_set(key_set: Mapping[str, Any]) -> dict[str, bytes]:
+    """Return key id -> public key of a JSON Web Key Set; ValueError when it is invalid."""
     try:
         publics = [_unpadded(key["x"]) for key in key_set["keys"] if key["crv"] == "Ed25519"]
     except (KeyError, TypeError, AttributeError) as error:
@@ -96,7 +96,7 @@ def _message(sha256: str) -> bytes:
 def check_signature(lines: Iterable[bytes], keys: Mapping[str, bytes]) -> Signature:
     """Check a file, given as its lines with their line feeds, against `keys`, key id -> public key.
 
-    Returns what its last line says; NotGenuine when it is not exactly as it was signed.
+    Returns the signature in its last line; NotGenuine when the file is not exactly as signed.
     """
     digest, last = hashlib.sha256(), b""
     for line in lines:
@@ -120,7 +120,7 @@ def _read(line: bytes) -> Signature:
         found = Signature(str(said["key_id"]), str(said["sha256"]), base64.b64decode(said["value"]))
     except (ValueError, TypeError, KeyError, RecursionError):
         found = None
-    # Written in one way alone. Another name after the signature, say, would win in many a reader of JSON.
+    # Only one form is accepted. A second key of the same name, for example, would win in many JSON parsers.
     if found is None or _line_of(found) != line:
         raise NotGenuine("The last line is no signature: the file is not whole, or never was one of ours.")
     return found

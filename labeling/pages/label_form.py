@@ -42,7 +42,7 @@ _NOT_ASKED = _("This is not asked with these answers to questions 1 and 2: choos
 _NO_OUTLINE_ASKED = _("No outline is asked with these answers to questions 1 and 2: leave the field empty.")
 
 
-# For how long an answer can be taken back before it is sent.
+# How long an answer can be undone before it is sent.
 HOLD_SECONDS = 5
 # Every module that the page's script needs, so that the browser fetches them side by side and not one after the other.
 MODULES = tuple(
@@ -145,13 +145,13 @@ class ShownForm:
 
     @property
     def asked(self) -> Label | None:
-        """Return the class questions 3 and 4 are about with what is filled in (R10)."""
+        """Return the class of questions 3 and 4 for the values filled in so far (R10)."""
         bird, bicycle = (_answer(self.values.get(question.field)) for question in wording.QUESTIONS)
         return class_to_outline(bird, bicycle, self.gate) if bird and bicycle else None
 
     @property
     def questions(self) -> list[ShownQuestion]:
-        """Return questions 1 and 2; the first one, and any wrong one, stands open."""
+        """Return questions 1 and 2; the first one, and any with an error, is expanded."""
         return [
             ShownQuestion(
                 question=question,
@@ -203,7 +203,7 @@ class ShownForm:
 
     @property
     def cannot_outline(self) -> bool:
-        """Return whether it is ticked that nothing can be outlined (R15)."""
+        """Return whether the box "nothing can be outlined" is ticked (R15)."""
         return bool(self.values.get("cannot_outline"))
 
     @property
@@ -224,9 +224,9 @@ def _answer(value: str | None) -> Answer | None:
 
 @dataclass(frozen=True, slots=True)
 class LabelPage:
-    """Where the form stands: its calls, where it posts without a script, its title, and whether it loads ahead.
+    """A page with the form: its API calls, where it posts without a script, its title, and whether it loads ahead.
 
-    The qualification has a desk of its own with the very same form (R5). Its API has the same shape under `api`:
+    The qualification has its own page with the same form (R5). Its API has the same shape under `api`:
     `next/`, `{id}/heartbeat/`, `{id}/response/` and `{id}/release/`.
     """
 
@@ -237,7 +237,7 @@ class LabelPage:
 
 
 def labeling_desk() -> LabelPage:
-    """Return the desk where pictures are labeled."""
+    """Return the page on which pictures are labeled."""
     return LabelPage(
         api=reverse("assignment-next").removesuffix("next/"), action=reverse("label"), title=_("Label a picture")
     )
@@ -256,7 +256,7 @@ def label_context(
     held: HeldByOthers | None = None,
     retry_after: int = 0,
 ) -> dict[str, Any]:
-    """Return what `labeling/label.html` shows: the form on `assignment`, which is as the API tells it, or null.
+    """Return the context of `labeling/label.html`: the form for `assignment`, in the form of the API, or null.
 
     `values` are the text fields of a plain POST that was refused with `errors` by field and `refused` in words.
     """
@@ -278,7 +278,7 @@ def label_context(
 
 
 def instructions_context(*, tasker: Tasker | None, policy: Policy, now: datetime) -> dict[str, Any]:
-    """Return what the instructions say: their version, the form's words, the tasker's keys, and the clarifications."""
+    """Return the context of the instructions: version, the form's words, the tasker's keys, and the clarifications."""
     news = news_since(0, now=now)
     return {
         "questions": wording.QUESTIONS,
@@ -297,7 +297,7 @@ def instructions_context(*, tasker: Tasker | None, policy: Policy, now: datetime
 def page_data(
     assignment: Mapping[str, Any] | None, *, desk: LabelPage, tasker: Tasker, policy: Policy, retry_after: int
 ) -> dict[str, Any]:
-    """Return what the page's script starts from: the assignment, the addresses, the words, the gates."""
+    """Return the initial data of the page's script: the assignment, URLs, words, gates."""
     return {
         "assignment": assignment,
         "retryAfter": retry_after,
@@ -353,14 +353,14 @@ def _words(follow_up: wording.FollowUp) -> "dict[str, StrOrPromise]":
 def gate_table(gate: OutlineGate) -> dict[str, str]:
     """Return `"<bird> <bicycle>" -> class` for each pair of answers that asks questions 3 and 4 (R10).
 
-    The browser looks answers up here, so that the rule has one home.
+    The browser looks answers up here, so that the rule is defined in one place.
     """
     pairs = ((bird, bicycle, class_to_outline(bird, bicycle, gate)) for bird in Answer for bicycle in Answer)
     return {f"{bird} {bicycle}": asked.value for bird, bicycle, asked in pairs if asked}
 
 
 def hidden_fields(assignment: Mapping[str, Any] | None, *, now: datetime) -> dict[str, str]:
-    """Return what goes along with the answers: the lease, and when the form was shown."""
+    """Return the values of hidden fields: the lease, and when the form was displayed."""
     return {
         "assignment": assignment["id"] if assignment else "",
         "lease_token": assignment["lease_token"] if assignment else "",

@@ -1,4 +1,4 @@
-"""The labeling page and the instructions."""
+"""Views of the labeling page and of the instructions."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -36,7 +36,7 @@ from labeling.questions.services import report_create
 from labeling.submission import SubmittedResponse, response_submit
 from policy.selectors import policy_at, policy_in_force
 
-# How often the page looks again when nothing is held by others either.
+# How often the page tries again when other taskers hold nothing either.
 LOOK_AGAIN_SECONDS = 60
 _random = SystemRandom()
 
@@ -56,7 +56,7 @@ def label(request: HttpRequest) -> HttpResponse:
 
 
 def _sign_in_first(request: HttpRequest) -> HttpResponse:
-    """Send a stranger to sign in. With a filled-in form in hand, ask on the spot and keep all of it."""
+    """Redirect a signed-out user to sign in. A posted form is kept, with a sign-in form beside it."""
     if request.method != "POST":
         return redirect_to_login(request.get_full_path())
     filled_in = "password" in request.POST or "proof" in request.POST
@@ -65,7 +65,7 @@ def _sign_in_first(request: HttpRequest) -> HttpResponse:
         return _ask_to_sign_in(request, form)
     user = form.get_user()
     login(request, user)
-    # A lazy user would be the stranger who came.
+    # A lazy `request.user` would still be the anonymous user.
     request.user = user
     return label(request)
 
@@ -106,7 +106,7 @@ def _page(
 
 
 def _take(request: HttpRequest, tasker: Tasker, *, now: datetime) -> HttpResponse:
-    """Take a plain POST; what is wrong is shown at its field with everything kept."""
+    """Handle a plain POST; errors appear at their fields, and all input is kept."""
     if request.POST.get("action") == "seen":
         return _see_notice(request, tasker, now=now)
     try:
@@ -194,7 +194,7 @@ def _report(request: HttpRequest, tasker: Tasker, assignment: Assignment, *, now
 
 
 def _see_notice(request: HttpRequest, tasker: Tasker, *, now: datetime) -> HttpResponse:
-    """Put a notice away without a script."""
+    """Mark a notice as seen without a script."""
     try:
         notice_id = UUID(request.POST.get("notice", ""))
     except ValueError:
@@ -205,7 +205,7 @@ def _see_notice(request: HttpRequest, tasker: Tasker, *, now: datetime) -> HttpR
 
 @page(cache=None)
 def instructions(request: HttpRequest) -> HttpResponse:
-    """Show the task in plain words, for whoever is signed in."""
+    """Show the instructions to any signed-in user."""
     if not request.user.is_authenticated:
         return redirect_to_login(request.get_full_path())
     now = domain_now()

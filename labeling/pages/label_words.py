@@ -5,14 +5,14 @@ from collections.abc import Callable
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-# A number of each plural category there is (CLDR), by which a language's own forms are asked for.
+# A sample number for each plural category of the Unicode CLDR, to get all plural forms of a language.
 _SAMPLES = {"zero": 0, "one": 1, "two": 2, "few": 3, "many": 11, "other": 100}
 Words = str | dict[str, str]
 
 
 def _forms(translated: Callable[[int], str]) -> dict[str, str]:
     forms = {category: translated(sample) for category, sample in _SAMPLES.items()}
-    # The script takes `other` for a category that is missing, so a form that equals it is not sent.
+    # The script uses `other` for a missing category, so a form that equals it is not sent.
     return {category: form for category, form in forms.items() if category == "other" or form != forms["other"]}
 
 

@@ -35,7 +35,7 @@ class MarkedReceiptOut(ReceiptOut):
 
 
 def item_json(item: QualificationItem, *, policy: Policy, now: datetime) -> dict[str, Any]:
-    """Return what a tasker may know of a picture before it is marked: the shape of an assignment."""
+    """Return the JSON of a picture of an attempt before it is marked, in the shape of an assignment."""
     image = item.known.image
     return {
         "id": str(item.public_id),
@@ -50,7 +50,7 @@ def item_json(item: QualificationItem, *, policy: Policy, now: datetime) -> dict
 
 
 def _kept_until(policy: Policy, now: datetime) -> datetime:
-    # Nobody else waits for a picture of a try; the time is there because the form expects one.
+    # No other tasker waits for a picture of an attempt; the time is there because the form expects one.
     return now + timedelta(seconds=policy.lease_seconds)
 
 

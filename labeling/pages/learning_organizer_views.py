@@ -1,4 +1,4 @@
-"""The organizers' page of learning: known pictures, pool, learners, instructions."""
+"""View of the organizers' page about learning: known pictures, pool, learners, instructions."""
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
@@ -16,7 +16,7 @@ from policy.selectors import policy_in_force
 
 @page(organizer_of, "GET POST")
 def learning(request: HttpRequest, by: User) -> HttpResponse:
-    """Show how learning goes; a POST publishes a new version of the instructions, after a confirmation.
+    """Show statistics of learning; a POST publishes a new version of the instructions, after a confirmation.
 
     The form comes back three times: to be looked over, to be changed once more, or to be published (`step`).
     """

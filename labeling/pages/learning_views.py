@@ -1,4 +1,4 @@
-"""The pages of the tutorial and the qualification (R5)."""
+"""Views of the tutorial and the qualification (R5)."""
 
 from datetime import datetime
 from random import SystemRandom
@@ -43,7 +43,7 @@ def _known_picture_content(known: KnownPicture, now: datetime) -> dict[str, Any]
 
 @page(tasker_of)
 def learn(request: HttpRequest, tasker: Tasker) -> HttpResponse:
-    """Show where a tasker is, what is next, and every worked example to read again."""
+    """Show a tasker's progress, the next step, and links to all worked examples."""
     now = domain_now()
     lessons, seen = selectors.lessons(), selectors.lessons_seen(tasker)
     listed = [
@@ -91,7 +91,7 @@ def lesson(request: HttpRequest, tasker: Tasker, number: int) -> HttpResponse:
 
 
 def _pair(lessons: list[KnownPicture], number: int, policy: Policy, now: datetime) -> dict[str, Any] | None:
-    """Return the example before this one that shows the other side of the same rule, to look at beside it."""
+    """Return the example before this one that illustrates the opposite case of the same rule."""
     known = lessons[number - 1]
     right = wording.decisive_question(known, policy.min_box_fraction).right
     for other in reversed(lessons[: number - 1]):
@@ -103,7 +103,7 @@ def _pair(lessons: list[KnownPicture], number: int, policy: Policy, now: datetim
 
 @page(tasker_of, "GET POST")
 def qualification(request: HttpRequest, tasker: Tasker) -> HttpResponse:
-    """Show the tries and what may be done now; a POST begins a try, or goes on with the one that is open."""
+    """Show the attempts and the next step; a POST begins an attempt, or goes on with the open one."""
     now = domain_now()
     policy = policy_in_force(now).policy
     if request.method == "POST":
@@ -148,7 +148,7 @@ def _desk(attempt: QualificationAttempt, item: QualificationItem) -> LabelPage:
 
 @page(tasker_of, "GET POST")
 def picture(request: HttpRequest, tasker: Tasker) -> HttpResponse:
-    """Show the real form on the next picture of the try, or take it as a plain POST."""
+    """Show the labeling form on the next picture of the attempt, or handle its plain POST."""
     now = domain_now()
     if request.method == "POST":
         return _take(request, tasker, now=now)

@@ -1,4 +1,4 @@
-"""The pages of a tasker's own work, its signed download, and the public keys."""
+"""Views of a tasker's own work, its signed download, and the public keys."""
 
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
@@ -32,7 +32,7 @@ from policy.enums import GoldFeedback
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
 
-# So many lines of a download are sent at once: one piece each would be slow.
+# How many lines of a download are sent at once: one chunk for each line would be slow.
 _LINES_AT_ONCE = 200
 
 
@@ -52,7 +52,7 @@ class AnswerFilter(ListFilter):
 
 @page(tasker_of)
 def my_work(request: HttpRequest, tasker: Tasker) -> HttpResponse:
-    """Show a tasker their own answers, newest first, and what they add up to."""
+    """Show a tasker their own answers, newest first, and totals."""
     now, before, own = domain_now(), _before(request), selectors.own_answers(tasker)
     last, filtered = selectors.answer_to(own, before) if before else None, AnswerFilter(request, own)
     answers, older = selectors.answers_page(filtered.rows, last)
@@ -135,7 +135,7 @@ def my_answer(request: HttpRequest, tasker: Tasker, assignment_id: UUID) -> Http
 
 @page(tasker_of)
 def my_checks(request: HttpRequest, tasker: Tasker) -> HttpResponse:
-    """Show own answers to known pictures that are dealt to nobody any more, where the policy tells them (R6)."""
+    """Show own answers to retired known pictures, if the policy allows this feedback (R6)."""
     now = domain_now()
     if policy_in_force(now).policy.gold_feedback is not GoldFeedback.RETIRED:
         raise Http404("the policy tells nobody of these")

@@ -1,4 +1,4 @@
-"""Serves canonical pictures with headers for untrusted content."""
+"""View that serves canonical pictures, with headers for untrusted content."""
 
 import structlog
 from django.http import HttpRequest, HttpResponse, HttpResponseNotFound
@@ -16,7 +16,7 @@ _SANDBOX = "default-src 'none'; sandbox"
 def picture(request: HttpRequest, token: str) -> HttpResponse:
     """Answer GET and HEAD with the PNG behind an address of `picture_url`; 404 when forged, expired or missing.
 
-    No session, cookie or query: the address is the permission, and it ends by itself.
+    Uses no session, cookie or query: the address is the permission, and it expires.
     """
     pixels_sha256 = pixels_hash_of(token, now=domain_now())
     if pixels_sha256 is None:
@@ -32,7 +32,7 @@ def picture(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _fenced(response: HttpResponse, *, cache: str) -> HttpResponse:
-    """Forbid everything a browser could do with the bytes but show them; the site-wide policy yields to this one."""
+    """Set headers that let a browser only display the bytes; they replace the site-wide content security policy."""
     response["Content-Security-Policy"] = _SANDBOX
     response["X-Content-Type-Options"] = "nosniff"
     response["Cross-Origin-Resource-Policy"] = "same-origin"

@@ -1,4 +1,4 @@
-"""The pages of questions and reports, for taskers and organizers."""
+"""Views of questions and reports, for taskers and organizers."""
 
 from collections.abc import Iterable
 

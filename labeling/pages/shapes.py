@@ -1,4 +1,4 @@
-"""Serializers of labeling; labeling.answers validates."""
+"""Serializers of labeling's API: shapes of requests and replies; labeling.answers validates a submitted form."""
 
 from collections.abc import Callable
 from typing import Any

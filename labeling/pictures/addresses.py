@@ -1,6 +1,6 @@
-"""Encrypted, expiring picture addresses.
+"""Encrypted, expiring URLs of pictures.
 
-A tasker must learn nothing from an address (R3, R8): neither which picture it is nor whether it was shown before.
+A tasker must learn nothing from a URL (R3, R8): neither which picture it is nor whether it was displayed before.
 """
 
 import base64
@@ -19,7 +19,7 @@ from django.urls import reverse
 from labeling.models import Image
 
 LIFETIME = timedelta(hours=1)
-# The clocks of two servers may differ by so much.
+# The allowed difference between the clocks of two servers.
 _CLOCK_SKEW = timedelta(minutes=1)
 _TOKEN = "TOKEN"
 _PURPOSE = b"unanimous picture address v2\n"
@@ -72,5 +72,5 @@ def _ciphers() -> tuple[AESSIV, ...]:
 
 @lru_cache(maxsize=8)
 def _ciphers_of(*secrets: str) -> tuple[AESSIV, ...]:
-    """Encrypt with the first, decrypt with any: a change of SECRET_KEY breaks no page on screen."""
+    """Return the ciphers: the first encrypts, all decrypt, so a change of SECRET_KEY breaks no open page."""
     return tuple(AESSIV(hashlib.sha512(_PURPOSE + secret.encode()).digest()) for secret in secrets)

@@ -28,8 +28,8 @@ def image_add(
 ) -> tuple[Image, bool]:
     """Record a picture; returns its row and whether it is new. The same pixels are one image for ever (R2).
 
-    Files are written before the row, so that a row never names a file that is not there; what a crash leaves without a
-    row is found again by its key, or removed (`contest.operations.unused_files`). `label_from` is when a panel may be
+    Files are written before the row, so that a row never names a missing file; a file without a row after a crash is
+    reused by its key, or removed (`contest.operations.unused_files`). `label_from` is when a panel may be
     dealt, None for never. Raises InvalidInput without a source or a licence.
     """
     provenance = checked_provenance(source=source, source_id=source_id, licence=licence, author=author)
@@ -51,7 +51,7 @@ def image_add(
 
 
 def picture_put(picture: CanonicalPicture) -> None:
-    """Put the files of a picture into the store: before the transaction of many, where nothing waits for it."""
+    """Put the files of a picture into the store; callers do this before a large transaction, to keep that short."""
     store = picture_store()
     store.put(original_key(picture.original_sha256), picture.original)
     key = picture_key(picture.pixels_sha256)
@@ -71,9 +71,9 @@ def import_picture(
     now: datetime,
     label_from: datetime | None,
 ) -> tuple[Image, bool, tuple[str, ...]]:
-    """Take one photograph in; returns its row, whether it is new, and warnings about the file.
+    """Import one photograph; returns its row, whether it is new, and warnings about the file.
 
-    A file that was imported before is known by its bytes and is not decoded again. Raises InvalidInput
+    A file that was imported before is recognized by its bytes and is not decoded again. Raises InvalidInput
     (PictureRefused for the picture itself).
     """
     known = known_original(hashlib.sha256(data).hexdigest(), size=size)

@@ -1,4 +1,4 @@
-"""Reads the files or the manifest of an import, with provenance (R3)."""
+"""Lists the pictures to import from a folder or a CSV or JSONL manifest, with their provenance (R3)."""
 
 import csv
 import io
@@ -13,7 +13,7 @@ from common.errors import InvalidInput
 
 COLUMNS = ("file", "source", "source_id", "licence", "author")
 MANIFEST_SUFFIXES = (".csv", ".jsonl")
-# Files that claim by their name to be pictures: they are imported or refused, never passed over in silence.
+# Extensions of picture files: such files are imported or refused, never silently skipped.
 _PICTURE_SUFFIXES = frozenset(
     {".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".heic", ".heif", ".avif"}
 )
@@ -30,7 +30,7 @@ class Provenance:
     author: str = ""
 
     def filled_from(self, other: "Provenance") -> "Provenance":
-        """Return this with its blanks taken from `other`."""
+        """Return a copy whose empty values are filled from `other`."""
         return Provenance(
             source=self.source or other.source,
             source_id=self.source_id or other.source_id,
@@ -41,7 +41,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
-    """One file to import. `problem` is set when the listing already shows that it cannot be."""
+    """One file to import. `problem` is set when the listing shows that it cannot be imported."""
 
     file: str  # as the manifest or the folder names it
     path: Path

@@ -1,4 +1,4 @@
-"""Reports in words."""
+"""Words for kinds of reports and for organizers' decisions on them."""
 
 from django.utils.translation import gettext_lazy as _
 

@@ -1,4 +1,4 @@
-"""Queries for reports and questions."""
+"""Queries for taskers' reports of pictures and their questions to organizers."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,12 +28,12 @@ class ReportedPicture:
 
     @property
     def offensive(self) -> bool:
-        """Say whether anybody found it offensive, so that it is shown on demand alone."""
+        """Say whether a tasker reported it as offensive, so that the page displays it only on demand."""
         return any(report.kind == ReportKind.OFFENSIVE for report in self.reports)
 
     @property
     def full(self) -> bool:
-        """Say whether every answer was in before anybody could be kept from it."""
+        """Say whether the panel was full before the report could hold it."""
         return self.panel_state in (PanelState.FULL, PanelState.SETTLED) and not self.gold
 
 
@@ -48,8 +48,10 @@ def pictures_waiting() -> int:
 
 
 def reported_pictures() -> list[ReportedPicture]:
-    """Return the pictures with open reports, MOST_PICTURES at most: that with the oldest report first."""
-    reports = grouped((report.image, report) for report in open_reports().select_related("image"))
+    """Return the pictures with open reports, MOST_PICTURES at most, oldest report first."""
+    reports: dict[Image, list[Report]] = {}
+    for report in open_reports().select_related("image"):
+        reports.setdefault(report.image, []).append(report)
     images = list(reports)[:MOST_PICTURES]
     panels = Panel.objects.filter(image__in=images).order_by("number").values_list("image_id", "state")
     newest = dict(panels)

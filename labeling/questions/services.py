@@ -1,4 +1,4 @@
-"""Sending and deciding reports and questions.
+"""Services: taskers report pictures and ask questions; organizers decide and answer.
 
 The order of locks is at the head of `labeling/models/panels.py`; a question comes after its tasker.
 """
@@ -39,9 +39,9 @@ _ANSWER_SUMMARY = "A question of a tasker, answered for everybody."
 def report_create(
     *, tasker: Tasker, assignment_id: UUID, lease_token: str | None, kind: ReportKind, words: str, now: datetime
 ) -> Report:
-    """Give a picture back as one with which something is wrong, and hold it until an organizer has decided (R8).
+    """Release a picture with a report that something is wrong with it, and hold it until an organizer decides (R8).
 
-    Who holds a lease on it may finish; nobody new is asked, and this tasker never again. The same report again
+    Taskers with a lease on it may finish; no new tasker gets it, and this tasker never again. The same report again
     returns the first one. Conflict (`already_answered`, `wrong_token`), NotFound for anybody else's assignment.
     """
     words = words.replace("\x00", "").strip()[:MOST_REPORT_CHARACTERS]
@@ -52,7 +52,7 @@ def report_create(
         problem=words or str(KIND_WORDS[kind]),
         now=now,
     )
-    # Locked by the release until we commit, so that nobody reports or decides beside us.
+    # Locked by the release until we commit, so that no other report or decision runs at the same time.
     assignment = tasker.assignments.select_related("image").get(public_id=assignment_id)
     report, made = Report.objects.get_or_create(
         assignment=assignment,
@@ -64,16 +64,16 @@ def report_create(
 
 
 def _hold(image: Image, now: datetime) -> None:
-    """Ask nobody new about the picture. The same statements for gold as for any other, so that time tells nothing."""
+    """Hold the picture. The statements are the same for gold as for any other, so that their time reveals nothing."""
     Panel.objects.filter(image=image, state=PanelState.OPEN).update(state=PanelState.HELD)
     KnownPicture.objects.filter(image=image, held_at__isnull=True).update(held_at=now)
 
 
 def report_decide(*, image: Image, decision: ReportDecision, reply: str, by: User, now: datetime) -> list[Report]:
-    """Decide all open reports of a picture together, tell who reported it, and return them.
+    """Decide all open reports of a picture together, notify the reporters, and return the reports.
 
-    REOPENED: it goes back to the taskers, with the waiting time it had. KEPT_OUT: nobody new is asked for ever; the
-    reply is the reason and is needed. Conflict (`decided_already`) when another organizer was faster.
+    REOPENED: it goes back to the taskers, with the waiting time it had. KEPT_OUT: no new tasker ever gets it; the
+    reply is the reason and is required. Conflict (`decided_already`) when another organizer was faster.
     """
     reply = reply.replace("\x00", "").strip()
     if decision is ReportDecision.KEPT_OUT and not reply:
@@ -88,7 +88,7 @@ def report_decide(*, image: Image, decision: ReportDecision, reply: str, by: Use
 @retry_on_deadlock
 @transaction.atomic
 def _decide(image: Image, decision: ReportDecision, reply: str, by: User, now: datetime) -> list[Report]:
-    # The panels are what a report locks, too: it comes before this decision, or holds the picture anew after it.
+    # A report locks the panels too: it is decided here, or it holds the picture again after this decision.
     list(Panel.objects.select_for_update(no_key=True).filter(image=image).order_by("pk"))
     reports = list(open_reports().filter(image=image))
     if not reports:
@@ -113,10 +113,10 @@ def _apply(image: Image, decision: ReportDecision, reply: str, reports: Iterable
 
 
 def _forget_marks() -> None:
-    """Let everybody's next claim look at the whole queue: a panel with its old waiting time stands before many a mark.
+    """Reset all taskers' positions in the queue: a panel with its old waiting time is before many of them.
 
-    In a statement of its own, for a transaction that pauses a tasker locks the tasker first and panels after it. Who
-    moves a mark at this very moment comes to the picture last, and still comes to it. Several taskers are locked in the
+    In a separate statement, because a transaction that pauses a tasker locks the tasker first and panels after it. A
+    tasker whose position changes at this moment gets the picture last, but gets it. Several taskers are locked in the
     order of their numbers, as everywhere (monitoring.links).
     """
     marked = Tasker.objects.select_for_update(no_key=True).exclude(passed={}).order_by("pk")
@@ -139,7 +139,7 @@ def _with_reply(text: str, reply: str) -> str:
 
 @contextmanager
 def _in_the_words_of(tasker: Tasker) -> Iterator[None]:
-    """Inside, texts are in the tasker's language and times in their zone."""
+    """Context manager: inside, texts are in the tasker's language and times in their time zone."""
     with (
         translation.override(tasker.language or settings.LANGUAGE_CODE),
         timezone.override(parse_zone(tasker.time_zone)),
@@ -153,7 +153,7 @@ def _notice(tasker: Tasker, code: str, text: str, now: datetime) -> None:
 
 @transaction.atomic
 def question_send(*, tasker: Tasker, text: str, now: datetime) -> Question:
-    """Keep a tasker's question for the organizers. The very same one, still open, is returned and not asked twice.
+    """Store a tasker's question for the organizers. If the same question is open, return that one.
 
     InvalidInput for no text or too much; Conflict (`too_many_questions`) at MOST_OPEN_QUESTIONS open ones.
     """
@@ -182,7 +182,7 @@ def question_answer(
     now: datetime,
     only_check: bool = False,
 ) -> Question:
-    """Answer a question: to who asked alone, or as a dated clarification to everybody (a new instructions version).
+    """Answer a question: to its tasker alone, or as a dated clarification to everybody (a new instructions version).
 
     With `requalify` everybody passes a short qualification first (R5). InvalidInput without an answer, for a long one,
     or with `requalify` for one alone; Conflict (`answered_already`) when another organizer was faster; NotFound.

@@ -1,4 +1,4 @@
-"""`import_images PATH`: photographs from a folder or a manifest into the contest."""
+"""`import_images PATH`: imports photographs from a folder or a manifest into the contest."""
 
 import csv
 import signal
@@ -55,7 +55,7 @@ class Command(RecordedCommand):
         parser.add_argument("--refused", type=Path, metavar="FILE.csv", help="also write the refused files here")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Import every entry, each in a transaction of its own, and say what became of them."""
+        """Import every entry, each in a transaction of its own, and report the results."""
         if options["refused"] and not options["refused"].resolve().parent.is_dir():
             raise _usage(f"There is no folder {options['refused'].resolve().parent} for --refused: make it first.")
         entries, others = self._entries(options)
@@ -102,7 +102,7 @@ class Command(RecordedCommand):
 
     @contextmanager
     def _progress(self, total: int, tally: "_Tally") -> Iterator[Callable[[], None]]:
-        """Give a function to call after each file: a bar on a terminal, a line now and then elsewhere."""
+        """Return a function to call after each file: it prints a bar on a terminal, a line now and then elsewhere."""
         if not self.stdout.isatty():
             line = every_few_seconds(self._say)
             yield lambda: (self._say if tally.done % _LINE_EVERY == 0 else line)(
@@ -127,7 +127,7 @@ class Command(RecordedCommand):
 
 
 class _Tally:
-    """What became of the files so far."""
+    """The results of the files so far."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.counts: Counter[str] = Counter()
@@ -171,7 +171,7 @@ def _take_in(entry: ManifestEntry, options: dict[str, Any]) -> tuple[Image, bool
 
 
 def _read(path: Path) -> bytes:
-    """Read one byte more than is allowed at most, so that the size is judged without reading a huge file."""
+    """Read at most one byte more than is allowed, so that a huge file is refused without reading all of it."""
     try:
         if not path.is_file():
             raise InvalidInput("There is no such file.", "no_file")

@@ -1,4 +1,4 @@
-"""`load_known_pictures`: the pictures of the tutorial and the qualification, with their right answers (R5)."""
+"""`load_known_pictures`: loads pictures for the tutorial and the qualification, with their right answers (R5)."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -30,7 +30,7 @@ class Command(RecordedCommand):
         parser.add_argument("folder", nargs="?", type=Path, default=PICTURES, help="pictures of your own")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Load them and say how many are new."""
+        """Load the pictures and print how many are new."""
         now = domain_now()
         try:
             with still_working(self.stdout.write) as begin:
