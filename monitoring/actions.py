@@ -22,7 +22,7 @@ _PAUSED = "paused"
 _WARNED = "warned"
 _VOIDED = "voided"
 
-# What a tasker is told on the next page; {reason} is the rule's or the organizer's.
+# The notice that a tasker sees on the next page; {reason} is the rule's or the organizer's.
 _WORDS = {
     _WARNED: gettext_noop("About your answers: {reason}"),
     _PAUSED: gettext_noop("Your labeling is paused: {reason}"),
@@ -50,10 +50,10 @@ def action_take(
     by: User | None = None,
     event: MonitoringEvent | None = None,
 ) -> None:
-    """Warn, pause or send to a short qualification, and tell the tasker on their next page (R6).
+    """Warn, pause or send to a short qualification, and notify the tasker on their next page (R6).
 
-    Whoever may not go on gives back the pictures they hold. InvalidInput without a reason; Conflict (`state_changed`)
-    when the tasker's state does not lead there, or not any more.
+    A tasker who may not go on loses their leases. InvalidInput without a reason; Conflict (`state_changed`) when the
+    tasker's state does not (or no longer) allow the action.
     """
     _take(tasker, TaskerState(tasker.state), action, _checked(reason), now, by, event)
 
@@ -70,7 +70,7 @@ def _take(
     event: MonitoringEvent | None,
 ) -> None:
     code = _CODES[action]
-    # A try that gave way has left its state on the object.
+    # A call that was rolled back by a deadlock has left its state on the object.
     tasker.state = before
     if action in _AFTER:
         tasker_state_change(tasker=tasker, after=_AFTER[action], code=code, reason=reason, now=now, by=by, event=event)
@@ -82,7 +82,7 @@ def _take(
 
 @transaction.atomic
 def tasker_return(*, tasker: Tasker, reason: str, by: User, now: datetime) -> None:
-    """Let a paused tasker go on where the pause came in between: labeling, or learning.
+    """End a tasker's pause and restore their state before it: labeling, or learning.
 
     InvalidInput without a reason; Conflict for somebody who is not paused.
     """
@@ -90,7 +90,7 @@ def tasker_return(*, tasker: Tasker, reason: str, by: User, now: datetime) -> No
     if tasker.state != TaskerState.PAUSED:
         raise Conflict("This tasker is not paused: there is nothing to return from.", "not_paused")
     tasker_state_change(tasker=tasker, after=state_before_pause(tasker), code=RETURNED, reason=reason, now=now, by=by)
-    # What they were told of the pause is over, and would come again on the page they return to.
+    # Notices of the pause are over; unread, they would appear on the next page.
     Notice.objects.filter(tasker=tasker, code__in=(_PAUSED, REQUALIFY), seen_at__isnull=True).update(seen_at=now)
     _tell(tasker, RETURNED, reason, now)
     audit("tasker.return", by=by, subject={"tasker": [tasker.public_id]}, why=reason, now=now)
@@ -106,7 +106,7 @@ def state_before_pause(tasker: Tasker) -> TaskerState:
 @retry_on_deadlock
 @transaction.atomic
 def answers_void(*, tasker: Tasker, since: datetime | None, reason: str, by: User, now: datetime) -> Voiding:
-    """Take the tasker's unsettled answers out of the count, from `since` on, and tell the tasker (R6).
+    """Void the tasker's unsettled answers from `since` on, and notify the tasker (R6).
 
     InvalidInput without a reason; Conflict (`nothing_to_void`) when every answer is settled or void already.
     """
@@ -130,9 +130,9 @@ def _checked(reason: str) -> str:
 
 
 def _tell(tasker: Tasker, code: str, reason: str, now: datetime, event: MonitoringEvent | None = None) -> None:
-    """Leave a notice in the tasker's language; a reason that a rule gives is translated, an organizer's is theirs.
+    """Add a notice in the tasker's language; a rule's reason is translated, an organizer's is not.
 
-    Nobody reads it who has left.
+    Adds none for a tasker who has left.
     """
     if tasker.left_at is not None:
         return

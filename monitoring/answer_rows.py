@@ -1,4 +1,4 @@
-"""Streams answers with the rest of their panel, for statistics."""
+"""Queries that stream taskers' answers with the rest of their panel, for statistics."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -88,18 +88,18 @@ def answer_rows(responses: QuerySet[Response]) -> Iterator[AnswerRow]:
 
 
 def counted_responses() -> QuerySet[Response]:
-    """Return what a ruling counts, or will."""
+    """Return the responses that a ruling counts, or will count."""
     return Response.objects.filter(place__isnull=False, voided__isnull=True)
 
 
 def counted_on_complete_panels() -> QuerySet[Response]:
-    """Return what agreement is measured on: counted answers of panels that have every answer."""
+    """Return the responses on which agreement is measured: counted ones of panels with all answers."""
     return counted_responses().filter(panel__state__in=COMPLETE)
 
 
 @dataclass(frozen=True, slots=True)
 class PanelComparison:
-    """What the members of complete panels said, and how much their outlines overlap (percent, by response)."""
+    """The answers of the members of complete panels, and their outlines' mean overlap (percent, by response)."""
 
     panels: Mapping[int, list[AnswerRow]]
     overlaps: Mapping[int, float]
@@ -110,7 +110,7 @@ class PanelComparison:
         return [member for member in members if member.pk != row.pk]
 
     def look(self, row: AnswerRow) -> JudgedAnswer:
-        """Return the answer as the rules see it."""
+        """Return the answer as input of the monitoring rules."""
         others = tuple(member.form for member in self.others(row))
         overlap = self.overlaps.get(row.pk) if others else None
         return JudgedAnswer(row.at, row.milliseconds, row.form, row.gold, others, overlap)
@@ -134,7 +134,7 @@ def by_panel(rows: Iterable[AnswerRow]) -> dict[int, list[AnswerRow]]:
 
 
 def company_of(rows: Iterable[AnswerRow]) -> PanelComparison:
-    """Return the panels that counted answers of complete panels make."""
+    """Return the panels of these counted answers, all of complete panels."""
     panels = by_panel(rows)
     outlines = ({row.pk: row.outline for row in members} for members in panels.values())
     return PanelComparison(panels, mean_overlaps(outlines))

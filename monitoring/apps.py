@@ -1,9 +1,9 @@
-"""The Django app."""
+"""Django app configuration of monitoring."""
 
 from django.apps import AppConfig
 
 
 class MonitoringConfig(AppConfig):
-    """Who labels with care: gold, agreement, copying, pauses (R6)."""
+    """The app that measures taskers: gold, agreement, copying, pauses (R6)."""
 
     name = "monitoring"

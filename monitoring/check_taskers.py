@@ -24,22 +24,22 @@ from monitoring.rules import (
 )
 from policy.numbers import Policy
 
-# Without news for this long nobody is looked at again.
+# Taskers without new answers for this long are not checked.
 ACTIVE = timedelta(days=1)
 LOOK_EVERY = timedelta(minutes=1)
-# An answer may be given before a look and committed after it.
+# An answer may be submitted before a check and committed after it.
 _OPEN = timedelta(minutes=1)
 _LAST_LOOK = "watching-last-look"
-# How many times the widest window is read, for collectors that leave answers out (no outline, no common mind).
+# How many times the widest window is read, for collectors that skip answers (no outline, no majority).
 _ROOM = 2
 
 
 def check_taskers(*, policy: Policy, now: datetime, since: datetime | None = None) -> int:
-    """Let the rules in force look at everybody who labels and is concerned by an answer given since then (without
-    `since`: within ACTIVE); returns how many rules fired.
+    """Check all labeling taskers concerned by an answer since `since` (None: within ACTIVE) against the rules in force;
+    returns how many rules fired.
 
-    A rule looks at what came after it last fired for a tasker, and after the tasker last came (back) to work. So it
-    fires once until as many new answers as it needs have come, and running the sweep again changes nothing.
+    A rule uses only what came after it last fired for a tasker, and after the tasker last began or resumed work. So it
+    fires once until enough new answers have come, and running the sweep again changes nothing.
     """
     rules = list(MonitoringRule.objects.filter(retired_at__isnull=True, created_at__lte=now).order_by("pk"))
     concerned = _concerned(since or now - ACTIVE) if rules else []
@@ -47,10 +47,10 @@ def check_taskers(*, policy: Policy, now: datetime, since: datetime | None = Non
 
 
 def check_taskers_periodically(*, policy: Policy, now: datetime) -> int:
-    """Watch over what is new since the last look of this process, then over gold, at most once in LOOK_EVERY: for
-    sweeps that come oftener. Returns how many rules fired and gold pictures were flagged.
+    """Check what is new since this process's last check, then gold, at most once in LOOK_EVERY: for sweeps that run
+    more often. Returns how many rules fired and gold pictures were flagged.
 
-    Forgetting when the last look was costs a look at a whole day, never an event.
+    A restart forgets the last check: the next one covers a whole day, and no event is lost.
     """
     last: datetime | None = cache.get(_LAST_LOOK)
     if last is not None and last <= now < last + LOOK_EVERY:
@@ -62,7 +62,7 @@ def check_taskers_periodically(*, policy: Policy, now: datetime) -> int:
 
 
 def _concerned(since: datetime) -> list[int]:
-    """Who answered, and whose panels somebody else answered, which may have filled them."""
+    """Return the taskers who answered, and those on whose panels others answered, as that may have filled the panel."""
     panels = Response.objects.filter(submitted_at__gte=since).values("panel")
     members = Response.objects.filter(panel__in=panels, tasker__state=TaskerState.QUALIFIED)
     return list(members.order_by("tasker").values_list("tasker", flat=True).distinct())
@@ -71,9 +71,9 @@ def _concerned(since: datetime) -> list[int]:
 @retry_on_deadlock
 @transaction.atomic
 def _watch_one(tasker_id: int, rules: Sequence[MonitoringRule], policy: Policy, now: datetime) -> int:
-    """Look at one tasker, whose row is locked meanwhile: of two sweeps at once, the second finds what the first did.
+    """Check one tasker, whose row is locked: of two sweeps at once, the second sees the events of the first.
 
-    Without the key, so that an answer that refers to the tasker does not wait.
+    The lock is `no_key`, so that inserting an answer that refers to the tasker does not wait.
     """
     locked = Tasker.objects.select_for_update(no_key=True, of=("self",))
     tasker = locked.filter(pk=tasker_id, state=TaskerState.QUALIFIED).first()
@@ -101,23 +101,23 @@ def _last_events(tasker: Tasker) -> dict[int, datetime]:
 
 
 def at_work_since(tasker: Tasker) -> datetime | None:
-    """Return when the tasker last came, or came back, to work; None for somebody who always was."""
+    """Return when the tasker last began or resumed work; None without a recorded change to QUALIFIED."""
     changes = StateChange.objects.filter(tasker=tasker, after=TaskerState.QUALIFIED)
     return changes.order_by("-changed_at").values_list("changed_at", flat=True).first()
 
 
 def trusted_since(tasker: Tasker) -> datetime | None:
-    """Return when an organizer last let the tasker back to work; None when nobody had to.
+    """Return when an organizer last ended a pause of the tasker; None when there was none.
 
-    Gold is judged from there on: a short qualification shows that somebody knows the rules, and wipes out nothing of
-    how they kept to them.
+    Gold answers count from then on. A short qualification resets nothing: it shows that the tasker knows the rules,
+    not that they followed them.
     """
     returns = StateChange.objects.filter(tasker=tasker, before=TaskerState.PAUSED, after=TaskerState.QUALIFIED)
     return returns.order_by("-changed_at").values_list("changed_at", flat=True).first()
 
 
 def history_by_tasker(tasker: Tasker, rules: Sequence[MonitoringRule]) -> dict[int, TaskerHistory]:
-    """Return for each rule's row what it may judge the tasker by."""
+    """Return the rule's primary key -> the history by which it may judge the tasker."""
     on_gold = [rule for rule in rules if COLLECTORS[rule.collector].source == CollectorSource.GOLD]
     others = [rule for rule in rules if rule not in on_gold]
     seen, gold = history_of(tasker, others, at_work_since(tasker)), history_of(tasker, on_gold, trusted_since(tasker))
@@ -125,8 +125,8 @@ def history_by_tasker(tasker: Tasker, rules: Sequence[MonitoringRule]) -> dict[i
 
 
 def history_of(tasker: Tasker, rules: Sequence[MonitoringRule], since: datetime | None) -> TaskerHistory:
-    """Return what the rules may judge the tasker by: the latest answers, those on complete panels, and those on gold,
-    as far back as their windows reach, and not beyond `since`."""
+    """Return the history by which rules may judge the tasker: the latest answers, those on complete panels, and those
+    on gold, as far back as the windows reach, and not before `since`."""
     windows = _windows(rules)
     sources = {
         CollectorSource.ANSWERS: Response.objects.filter(tasker=tasker),
@@ -159,7 +159,7 @@ _HANDED_BACK = (AssignmentState.ANSWERED, AssignmentState.RELEASED)
 
 
 def _handovers(tasker: Tasker, since: datetime | None, most: int) -> list[HandedPicture]:
-    """The pictures given and answered or given back; a lease that ran out says nothing about the tasker."""
+    """Return the pictures that were answered or released; an expired lease says nothing about the tasker."""
     ended = Assignment.objects.filter(tasker=tasker, state__in=_HANDED_BACK, ended_at__isnull=False)
     newer = ended.filter(ended_at__gt=since) if since else ended
     latest = newer.order_by("-ended_at", "-pk").values_list("ended_at", "state")[:most]

@@ -1,7 +1,7 @@
-"""Statistics of pairs of taskers who may copy or be one person (R6). Pure.
+"""Statistics that find pairs of taskers who may copy from each other or be one person (R6). Pure.
 
-Every number here bounds what two people do who work on their own, so that an honest pair is accused less than once in
-a million looks at everybody:
+Every number here bounds what two independent people do, so that an honest pair is accused less than once in a million
+checks of all taskers:
 
 - Outlines. Two people click corners where they like. Even on a shape with obvious corners, hands that miss by one
   pixel lie 1.8 px from each other on average, and five corners all within 0.75 px are rarer than 2 %; we allow 5 %.
@@ -28,17 +28,17 @@ ALIKE_BY_CHANCE = 0.05  # of outlines by two people on their own; at most
 SIDED_BY_CHANCE = 0.5  # of splits in which the two agree; at least assumed
 NEAR_SECONDS = 30.0  # a lag this near to the usual one counts as the same
 NEAR_BY_CHANCE = 0.5  # of lags of two people on their own; at most
-FEWEST_SECONDS = 30  # shared pictures before times taken are compared
+FEWEST_SECONDS = 30  # least number of shared pictures for comparing times taken
 MOST_DOUBT = 1e-6  # chance that one look at all pairs accuses anybody wrongly
-MOST_OTHERS = 0  # stands for the third where several others agree: nobody's own record explains them
+MOST_OTHERS = 0  # key in place of a third tasker where several others agree, so that no single record explains them
 _LEAST = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedAnswer:
-    """One answer to a picture as copying sees it.
+    """One answer to a picture, as input of the search for copies.
 
-    `said` is everything answered but the outline; `corners` those of the outline in pixels that are not on the
+    `said` is every answer except the outline; `corners` those of the outline in pixels that are not on the
     picture's frame; `at` is when it was sent, in seconds.
     """
 
@@ -64,7 +64,7 @@ class PairTally:
 
 @dataclass(frozen=True, slots=True)
 class PairEvidence:
-    """The evidence about one pair: counts, and for each kind the chance that two people on their own do as much."""
+    """The evidence about one pair: counts, and for each kind the chance that two independent people reach them."""
 
     shared: int
     outlines: int
@@ -92,7 +92,7 @@ class PairEvidence:
 
 
 class CopyingSearch:
-    """A look at everybody: give it each picture's answers once, then ask for the pairs that stand out."""
+    """One search among all taskers: add each picture's answers once, then read the pairs that stand out."""
 
     def __init__(self) -> None:
         self.tallies: dict[Pair, PairTally] = {}
@@ -156,7 +156,7 @@ class CopyingSearch:
         return expected / max(1, against.total())
 
     def _oddness(self, tasker: int) -> float:
-        # Half a time more than counted: nobody is never odd.
+        # Half a time more than counted, because no tasker's true share is zero.
         return (self._odd[tasker] + 0.5) / (self._judged[tasker] + 1)
 
     def _usual_correlation(self) -> float:
@@ -184,7 +184,7 @@ def _third(answers: Sequence[ComparedAnswer], one: ComparedAnswer, other: Compar
 def _count_sides(
     tally: PairTally, one: ComparedAnswer, other: ComparedAnswer, votes: Mapping[Any, int], third: int
 ) -> None:
-    """Count a picture on which these two and what the others say are not all the same."""
+    """Count a picture on which the answers of this pair and the others are not all the same."""
     rest = Counter(votes)
     rest.subtract((one.said, other.said))
     ranked = rest.most_common(2)

@@ -1,4 +1,4 @@
-"""Choosing gold (R6): settled pictures become gold, and stop being gold."""
+"""Queries and services for gold (R6): settled pictures become gold, are held, released or retired."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -68,7 +68,7 @@ def panels_for_gold(panels: QuerySet[Panel]) -> list[GoldCandidate]:
 
 
 def free_panels() -> QuerySet[Panel]:
-    """Return the settled panels whose picture could become gold: no fresh one follows that taskers are asked on."""
+    """Return the settled panels whose picture could become gold: no fresh panel of the picture follows."""
     later = Panel.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
     known = KnownPicture.objects.filter(image=OuterRef("image"))
     # Two anti-joins, because PostgreSQL underestimates a left join to nothing and then reads every picture.
@@ -76,7 +76,7 @@ def free_panels() -> QuerySet[Panel]:
 
 
 def counted_answers(panel_ids: Collection[int]) -> Mapping[int, list[AnswerRow]]:
-    """Return what rulings counted on these panels, by panel."""
+    """Return the responses that rulings counted on these panels, by panel."""
     return by_panel(answer_rows(counted_on_complete_panels().filter(panel__in=panel_ids)))
 
 
@@ -89,7 +89,7 @@ def candidate_panel(image_public_id: str) -> Panel:
 
 
 def proposal(rows: Sequence[AnswerRow]) -> GoldAnswers:
-    """Return what the counted answers suggest: what most said, and of the outlines the one closest to the others."""
+    """Return right answers suggested by the counted ones: the majority's, and the outline closest to the others."""
     most = majority_of([row.form for row in rows])
     bird, bicycle, complete, unoccluded, real = most
     return GoldAnswers(
@@ -219,7 +219,7 @@ def gold_pictures() -> QuerySet[KnownPicture]:
 
 @transaction.atomic
 def gold_retire(*, known: KnownPicture, reason: str, by: User, now: datetime) -> None:
-    """Deal the picture never again; the marks given stay. InvalidInput without a reason."""
+    """Retire a gold picture: it is never dealt again; its marks stay. InvalidInput without a reason."""
     reason = reason.replace("\x00", "").strip()
     if not reason:
         raise InvalidInput("Give the reason: it stays on record.", "invalid", field="reason")
@@ -229,7 +229,7 @@ def gold_retire(*, known: KnownPicture, reason: str, by: User, now: datetime) ->
 
 @transaction.atomic
 def gold_hold(*, known: KnownPicture, by: User, now: datetime) -> None:
-    """Deal the picture no more until it is let go."""
+    """Hold a gold picture: it is not dealt until it is released."""
     _change(known, "This gold picture is retired.", held_at=now)
     _record("gold.hold", known, by, now)
 

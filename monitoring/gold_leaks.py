@@ -14,12 +14,12 @@ from monitoring.models import GoldFlag
 from monitoring.statistics import chance_of_such_a_rise
 from policy.numbers import Policy
 
-# The late part that is compared with everything before it, and the least there must be before.
+# The number of latest answers that are compared with all earlier ones, and the least number of earlier ones.
 LATE = 15
 EARLY = 15
-# A picture that nobody answered for this long shows nothing new.
+# A picture without answers for this long is not checked again.
 IN_USE = timedelta(days=1)
-# The chance, over all gold pictures looked at together, of a flag without a rise.
+# The chance of a false flag, over all checked gold pictures together.
 FALSE_ALARM = Fraction(1, 100)
 
 
@@ -60,7 +60,7 @@ def rise_of(right: Sequence[bool], late: int = LATE, early: int = EARLY) -> Gold
 
 
 def _marks(policy: Policy, now: datetime) -> dict[int, list[bool]]:
-    """The marks of each gold picture in use, oldest first. After a flag it takes LATE new ones before another look."""
+    """Return the marks of each gold picture in use, oldest first. After a flag, a new check needs LATE new ones."""
     lately = GoldMark.objects.filter(marked_at__gte=now - IN_USE).values("known")
     usable = KnownPicture.objects.filter(pk__in=lately, retired_at__isnull=True, held_at__isnull=True)
     flagged = dict(usable.annotate(last=Max("flags__flagged_at")).values_list("pk", "last"))
@@ -80,7 +80,7 @@ def _all_new(moments: Iterable[datetime], flagged: datetime | None) -> bool:
 
 
 def _trusted(policy: Policy) -> list[int]:
-    """Taskers whose share of right gold answers, over all they gave, is at least the policy's."""
+    """Return the taskers whose share of right gold answers, over all they gave, is at least the policy's."""
     totals = GoldMark.objects.values("tasker").annotate(asked=Count("pk"), right=Count("pk", filter=Q(right=True)))
     return [row["tasker"] for row in totals if 100 * row["right"] >= policy.gold_pass_percent * row["asked"]]
 

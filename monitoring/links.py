@@ -1,7 +1,7 @@
 """Links between taskers who may be one person or copy; linked taskers never share a panel (R6, R7).
 
-Links make groups: who is linked with somebody linked is the same `person`, the smallest row number of the group. A
-change of a link locks the taskers of every group it touches, in the order of their numbers.
+Links make groups: all taskers joined by links, directly or not, are the same `person`, the smallest primary key of the
+group. A change of a link locks the taskers of every group it touches, in the order of their primary keys.
 """
 
 import json
@@ -27,7 +27,7 @@ from monitoring.models import TaskerLink
 LOOK_BACK = timedelta(days=30)
 LOOK_EVERY = timedelta(days=1)
 _LAST_LOOK = "copies-last-look"
-# Of a picture that many were asked about (gold), the newest answers: pairs grow with the square.
+# At most so many of the newest answers to one picture (gold has many): pairs grow with the square.
 MOST_COMPARED = 60
 TRIES = 5
 Done = TypeVar("Done")
@@ -67,7 +67,7 @@ def _suspect(pair: Pair, figures: PairEvidence, now: datetime) -> bool:
 
 
 def suspicion(figures: PairEvidence) -> str:
-    """Say in words what makes a pair stand out, for organizers."""
+    """Return in words, for organizers, what makes a pair stand out."""
     words = [f"{figures.shared} pictures were answered by both."]
     if figures.outlines:
         words.append(
@@ -87,7 +87,7 @@ def suspicion(figures: PairEvidence) -> str:
 
 
 def _apart() -> dict[Pair, datetime]:
-    """Until when pictures do not count against a pair: for ever while linked, else until the last link ended."""
+    """Return until when pictures do not count against a pair: for ever while linked, else until the last link ended."""
     forever = datetime.max.replace(tzinfo=UTC)
     links = TaskerLink.objects.order_by("ended_at").values_list("first_id", "second_id", "ended_at")
     apart: dict[Pair, datetime] = {}
@@ -170,8 +170,8 @@ def end_tasker_link(*, link: TaskerLink, reason: str, by: User, now: datetime) -
 def panels_shared(link: TaskerLink) -> QuerySet[Panel]:
     """Return the panels both of a link were asked about before they were linked, those without a ruling first.
 
-    Nothing is done about them by itself: an organizer may void answers while there is no ruling, the board may look
-    at the others.
+    Nothing happens to them automatically: an organizer may void answers while there is no ruling, and the board may
+    review the others.
     """
 
     def asked(tasker_id: int) -> Exists:
@@ -212,10 +212,10 @@ def _audit_subject(link: TaskerLink) -> dict[str, list[str | int]]:
 
 
 def _with_group(pair: Pair, change: Callable[[Collection[int]], Done]) -> Done:
-    """Run `change` with everybody linked to one of the pair, locked.
+    """Run `change` with locks on everybody linked to one of the pair.
 
-    Who joined a group while we waited for the locks has to be locked as well, in the right order; and one of them may
-    have been asked about a panel of another just now. Then we let go and begin again.
+    A tasker who joined a group while we waited for the locks has to be locked as well, in the right order; and one of
+    them may have got a place on another's panel meanwhile. Then we release the locks and begin again.
     """
     for _ in range(TRIES):
         with suppress(IntegrityError), transaction.atomic():
@@ -227,7 +227,7 @@ def _with_group(pair: Pair, change: Callable[[Collection[int]], Done]) -> Done:
 
 
 def _lock(members: Collection[int]) -> None:
-    # Without the key: who keeps an answer meanwhile refers to the tasker, and must not wait for us nor we for them.
+    # `no_key`: inserting an answer refers to the tasker, and must not wait for us nor we for it.
     list(Tasker.objects.select_for_update(no_key=True).filter(pk__in=members).order_by("pk").values_list("pk"))
 
 
@@ -247,7 +247,7 @@ def _group(start: Iterable[int]) -> set[int]:
 
 
 def _name_persons(members: Collection[int]) -> None:
-    """Write who is the same person as whom, for all `members`: their groups, by the links as they are now."""
+    """Update the person of all `members`, by the groups that the present links make."""
     left = set(members)
     while left:
         group = _group({min(left)})
@@ -258,10 +258,10 @@ def _name_persons(members: Collection[int]) -> None:
 
 
 def _name_on_panels(group: Collection[int]) -> None:
-    """Let those asked about a picture that waits for answers know the person, so that the database refuses a second
-    one (R7), on whichever of its panels they were asked (R8).
+    """Update the person in assignments of pictures that wait for answers, so that the database refuses a second
+    assignment to the person (R7), on any panel of the picture (R8).
 
-    Where two of the group were asked already, both stay as they were: see `panels_shared`.
+    Where two of the group have assignments, both stay as they were: see `panels_shared`.
     """
     waiting = Exists(Panel.objects.filter(image=OuterRef("image"), state__in=UNSETTLED))
     asked = Assignment.objects.filter(waiting, tasker_id__in=group, known__isnull=True)

@@ -1,4 +1,4 @@
-"""Flags of gold, and links between taskers (R6)."""
+"""Models: flags of gold pictures that may have leaked, and links between taskers (R6)."""
 
 from django.conf import settings
 from django.db import models
@@ -23,7 +23,7 @@ class GoldFlag(models.Model):
 class TaskerLink(models.Model):
     """Two taskers who may be one person, or copy from each other: while it lasts they are never on one panel.
 
-    Found by the sweep (`suspected`, with its figures) or said by an organizer (`declared`).
+    Found by the sweep (`suspected`, with its figures) or added by an organizer (`declared`).
     """
 
     first = models.ForeignKey(Tasker, on_delete=models.PROTECT, related_name="links_as_first", db_index=False)

@@ -1,4 +1,4 @@
-"""Mean overlap of the outlines of a panel, for many panels at once."""
+"""Computes the mean overlap (intersection over union) of a panel's outlines, for many panels at once."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,6 +1,6 @@
-"""The rules of monitoring: collector -> condition -> action (R6). Pure.
+"""Evaluates the rules of monitoring: collector -> condition -> action (R6). Pure: no database.
 
-A collector reads what one tasker said lately, and answers with a number, out of how many answers, and the figures
+A collector reads one tasker's latest answers, and returns a number, how many answers it is based on, and the figures
 behind it. Which thresholds hold is in the table of rules, whose first rows are in the migrations.
 """
 
@@ -16,10 +16,10 @@ from typing import NamedTuple
 from monitoring.statistics import chance_of_so_few, coefficient_of_variation, mean, wilson
 from policy.numbers import Policy
 
-# An answer quicker than this was hardly looked at: questions 1 and 2 alone take two presses.
+# A tasker who answers quicker than this hardly looked: questions 1 and 2 alone take two key presses.
 FAST_MILLISECONDS = 1_500
 
-# What is said of a picture, outline aside: bird, bicycle, and the three statements.
+# The answers about a picture without the outline: bird, bicycle, and the three statements.
 Form = tuple[str, str, bool | None, bool | None, bool | None]
 QUESTIONS = ("contains_bird", "contains_bicycle", "complete", "unoccluded", "real")
 _CLASS_QUESTIONS = 2
@@ -51,7 +51,7 @@ class HandedPicture:
 
 @dataclass(frozen=True, slots=True)
 class TaskerHistory:
-    """What there is to judge a tasker by, oldest first."""
+    """The answers and pictures by which a tasker is judged, oldest first."""
 
     looks: Sequence[JudgedAnswer] = ()
     handovers: Sequence[HandedPicture] = ()
@@ -90,7 +90,7 @@ class RuleTerms:
 
 
 class Comparison(NamedTuple):
-    """How a value is compared with a threshold: in words, and whether it holds for both."""
+    """How a value is compared with a threshold: the words, and the test of both."""
 
     words: str
     holds: Callable[[float, float], bool]
@@ -113,7 +113,7 @@ def fires(rule: RuleTerms, seen: TaskerHistory, policy: Policy) -> CollectorValu
 
 
 def majority_of(forms: Sequence[Form]) -> tuple[object, ...]:
-    """Return for each question what more than half of `forms` say; None where no answer has that many."""
+    """Return for each question the answer of more than half of `forms`; None without one."""
     return tuple(_majority([form[position] for form in forms]) for position in range(len(QUESTIONS)))
 
 
@@ -183,9 +183,9 @@ def _differs(look: JudgedAnswer) -> bool:
 
 
 def odd_share(seen: TaskerHistory, window: int, policy: Policy) -> CollectorValue | None:
-    """Return how often the tasker is the one who says something else, of the panels where exactly one does.
+    """Return how often the tasker is the one who differs, of the panels where exactly one tasker differs.
 
-    On a hard picture anybody is; among equals it is each in their turn, one in three on a panel of three.
+    On hard pictures anybody may differ; among equals each does equally often, one in three on a panel of three.
     """
     odd = [look for look in seen.looks if look.others and _one_is_odd(look)][-window:]
     mine = sum(look.form not in look.others for look in odd)

@@ -19,12 +19,12 @@ def rules_in_force() -> QuerySet[MonitoringRule]:
 
 
 def retired_rules() -> QuerySet[MonitoringRule]:
-    """Return the rules that are not in force any more, those retired last first."""
+    """Return the retired rules, most recently retired first."""
     return MonitoringRule.objects.filter(retired_at__isnull=False).order_by("-retired_at")
 
 
 def newest_events(most: int) -> QuerySet[MonitoringEvent]:
-    """Return what the rules found last, the newest first, with the rule and the tasker."""
+    """Return the latest events of rules, newest first, with rule and tasker."""
     return MonitoringEvent.objects.select_related("rule", "tasker").order_by("-fired_at", "-pk")[:most]
 
 
@@ -50,18 +50,18 @@ def public_ids_of(taskers: Iterable[int]) -> dict[int, str]:
 
 
 def newest_answers(tasker: Tasker, most: int) -> QuerySet[Response]:
-    """Return the answers that a tasker sent last, the newest first, with what became of them."""
+    """Return a tasker's latest responses, newest first, with picture, assignment, gold mark and voiding."""
     rows = Response.objects.filter(tasker=tasker).select_related("image", "assignment", "gold_mark", "voided")
     return rows.order_by("-submitted_at", "-pk")[:most]
 
 
 def voidings_of(tasker: Tasker) -> QuerySet[Voiding]:
-    """Return the times that answers of a tasker were taken out of the count, the oldest first."""
+    """Return the voidings of a tasker's answers, oldest first."""
     return Voiding.objects.filter(tasker=tasker).order_by("voided_at")
 
 
-def stop_in_force(tasker: Tasker) -> StateChange | None:
-    """Return the change that keeps the tasker from labeling; None for somebody who labels, or learns at first."""
+def last_stop(tasker: Tasker) -> StateChange | None:
+    """Return the change of state that keeps the tasker from labeling; None for one who labels, or learns at first."""
     last = StateChange.objects.filter(tasker=tasker).order_by("-changed_at", "-pk").first()
     if last is None or last.after != tasker.state:
         return None

@@ -28,7 +28,7 @@ from monitoring.rules import FAST_MILLISECONDS, QUESTIONS
 from monitoring.statistics import Pattern, alpha_of_patterns, mean, median, pattern_of, wilson
 
 Key = TypeVar("Key", bound=Hashable)
-# From the least to the most, which is what makes alpha of questions 1 and 2 ordinal.
+# From the least to the most: this order makes alpha of questions 1 and 2 ordinal.
 _ORDER = (Answer.DEFINITELY_NO, Answer.UNSURE_NO, Answer.UNSURE_YES, Answer.DEFINITELY_YES)
 _STATEMENTS = QUESTIONS[2:]
 # A page looks at the newest of a period, so that it takes no longer the more there are.
@@ -60,7 +60,7 @@ class Period:
 
 @dataclass(slots=True)
 class Proportion:
-    """So many of so many."""
+    """A proportion: a count out of a total."""
 
     part: int = 0
     whole: int = 0
@@ -88,7 +88,7 @@ class Proportion:
 
 @dataclass(slots=True)
 class PeriodStatistics:
-    """Somebody's answers in a span. `answers` are all but gold; `agreement` is by question with each other member."""
+    """A tasker's answers in a span. `answers` are all but gold; `agreement` is by question with each other member."""
 
     answers: int = 0
     surplus: int = 0

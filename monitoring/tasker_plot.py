@@ -1,4 +1,4 @@
-"""Draws taskers by speed and agreement, and each one's days. Pure; in the units of the drawing's own box."""
+"""Computes the plot of taskers by speed and agreement, in the units of the drawing's own box. Pure: no database."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ class TaskerPlot:
 
 
 def tasker_plot(rows: Sequence[TaskerRow]) -> TaskerPlot | None:
-    """Draw who has both figures; None for fewer than two of them."""
+    """Return the plot of the taskers who have both figures; None for fewer than two of them."""
     known = [
         (row, row.week.median_seconds, 100 * row.week.agreed.value)
         for row in rows

@@ -128,7 +128,7 @@ def _remembered(period: Period, voiding: int | None, seconds: int) -> Mapping[in
 
 def _sorted(rows: Sequence[TaskerRow], sort: str) -> list[TaskerRow]:
     if sort == DEFAULT_SORTING:
-        # No rule may have fired yet: then those are first who agree least with the others.
+        # Where no rule has fired, the taskers who agree least with the others come first.
         rows = _sorted(rows, "agreement")
     value_of = SORTINGS[sort.removeprefix("-")]
     known = [row for row in rows if value_of(row) is not None]
@@ -188,8 +188,8 @@ class TaskerEvent:
 
 
 def timeline(tasker: Tasker) -> list[TaskerEvent]:
-    """Return what happened with a tasker, oldest first: states, qualifications, rules that fired, notices, voidings,
-    links, and the leaving."""
+    """Return the events of a tasker's history, oldest first: states, qualifications, rules that fired, notices,
+    voidings, links, and the leaving."""
     return sorted((*_states(tasker), *_monitoring(tasker), *_links(tasker)), key=lambda entry: entry.at)
 
 

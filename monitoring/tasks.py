@@ -1,4 +1,4 @@
-"""Sweeps of monitoring."""
+"""Periodic jobs (sweeps) of monitoring: checking taskers and gold, and finding taskers who copy."""
 
 from common.domain_clock import domain_now
 from common.queues import sweep

@@ -1,4 +1,4 @@
-"""The organizers' pages of gold: the pictures in use, and settled pictures that may become gold (R6)."""
+"""Views of the organizers' pages about gold: the pictures in use, and settled pictures that may become gold (R6)."""
 
 from dataclasses import asdict
 from uuid import UUID
@@ -106,7 +106,7 @@ def gold_new(request: HttpRequest, organizer: User, image_id: str) -> HttpRespon
 
 
 def _preview(outline: str, panel: Panel) -> str:
-    """The outline as it would be kept; nothing where it cannot be drawn, which the form then says."""
+    """Return the outline as it would be stored; nothing for an invalid one, which the form reports."""
     try:
         return drawn_outline(gold_choice.canonical_outline(outline, panel))
     except InvalidInput:

@@ -1,4 +1,4 @@
-"""The page of a paused tasker: why, since when, what to do (R6)."""
+"""View of the page for a paused tasker: why, since when, what to do (R6)."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render

@@ -1,4 +1,4 @@
-"""The organizers' page of monitoring rules: rules in force, events, and agreement over a period."""
+"""View of the organizers' page of monitoring rules: rules in force, events, and agreement over a period."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def watching(request: HttpRequest, organizer: User) -> HttpResponse:
 
 
 def _movers(agreement: Agreement) -> list[dict[str, Any]]:
-    """Who lowers alpha most, by public ID."""
+    """Return the taskers who lower Krippendorff's alpha most, with public IDs."""
     lowest = [each for each in agreement.influences if each.change < 0][:MOVERS_SHOWN]
     names = public_ids_of(each.tasker_id for each in lowest)
     return [{"tasker": names[each.tasker_id], "without": each.without} for each in lowest]

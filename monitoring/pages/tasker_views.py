@@ -1,4 +1,4 @@
-"""The organizers' pages of taskers: list, details, actions (R6)."""
+"""Views of the organizers' pages about taskers: list, details, actions (R6)."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -68,7 +68,7 @@ def _rows(filtered: TaskerFilter, zone: str) -> list[TaskerRow]:
 
 @page(organizer_of)
 def tasker_list_csv(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Answer the list as a CSV file, with the same filter and order."""
+    """Return the list as a CSV file, with the same filter and order."""
     now, filtered = domain_now(), TaskerFilter(request, present_taskers())
     zone = _zone(now)
     rows = map(tasker_columns, _rows(filtered, zone))
