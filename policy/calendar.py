@@ -1,8 +1,8 @@
-"""Weeks and days of the contest (R23, R25). Pure.
+"""Computes weeks and days of the contest in its time zone (R23, R25). Pure: no database.
 
-A zone is an IANA name, or the zones that held one after the other (`Zones`) where the policy changed it. A week keeps
-the zone it began in; the next one begins when it ends, so weeks neither overlap nor leave a gap, and the first week
-after a change is shorter or longer by the difference.
+A zone is an IANA name, or a sequence of zones in force one after the other (`Zones`) where the policy changed it. A
+week keeps the zone it began in; the next one begins when it ends, so weeks neither overlap nor leave a gap, and the
+first week after a change is shorter or longer by the difference.
 """
 
 import re
@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 _SATURDAY = 5
-# Around them every week has neighbours that a date can hold.
+# The limits of years: every week within them has neighbours that a date can hold.
 _YEARS = range(2000, 3000)
 _NAME = re.compile(r"(\d{4})-W(\d{2})", re.ASCII)
 
@@ -33,7 +33,7 @@ class Week:
 Zones = Sequence[tuple[datetime, str]]
 """From when on which zone held, oldest first; the first one held before its time too."""
 
-# No zone is farther from UTC: a local midnight lies within this of the same midnight in UTC.
+# The largest offset of a zone from UTC: local midnight is at most this far from midnight in UTC.
 _FARTHEST = timedelta(hours=15)
 _WEEK = timedelta(days=7)
 
@@ -42,7 +42,7 @@ def week_of(moment: datetime, zone: str | Zones) -> Week:
     """Return the week that contains `moment` (aware)."""
     day = moment.astimezone(UTC).date()
     saturday = day - timedelta(days=(day.weekday() - _SATURDAY) % 7)
-    # By the clock of UTC it is this week; by another zone's it may be the one before or after.
+    # In UTC it is this week; in another zone it may be the week before or after.
     if moment < _start(saturday, zone):
         saturday -= _WEEK
     elif moment >= _start(saturday + _WEEK, zone):
@@ -85,14 +85,14 @@ def _week_starting(saturday: date, zone: str | Zones) -> Week:
 
 
 def _start(saturday: date, zone: str | Zones) -> datetime:
-    """Return when the week that begins on this day begins: when the one before it ends, in the zone that one had."""
+    """Return when the week beginning on this day begins, which is when the week before ends, in that week's zone."""
     if isinstance(zone, str):
         return _midnight(saturday, zone)
     return _midnight(saturday, _zone_of_week(saturday - _WEEK, zone))
 
 
 def _zone_of_week(saturday: date, zones: Zones) -> str:
-    """Return the zone that held when the week that begins on this day began."""
+    """Return the zone in force when the week beginning on this day began."""
     about = _midnight(saturday, "UTC")
     if not any(about - _FARTHEST < since <= about + _FARTHEST for since, _ in zones):
         return zone_at(about, zones)
@@ -100,7 +100,7 @@ def _zone_of_week(saturday: date, zones: Zones) -> str:
 
 
 def zone_at(moment: datetime, zones: Zones) -> str:
-    """Return the zone that held at `moment`."""
+    """Return the zone in force at `moment`."""
     held = [zone for since, zone in zones if since <= moment]
     return held[-1] if held else zones[0][1]
 

@@ -1,4 +1,4 @@
-"""Stored choices of the policy."""
+"""Enumerations stored in the policy: when an outline is required, and what taskers learn about gold answers."""
 
 from enum import StrEnum
 
@@ -11,7 +11,7 @@ class OutlineGate(StrEnum):
 
 
 class GoldFeedback(StrEnum):
-    """What a tasker may know about their gold answers: nothing; the share right; also the retired pictures."""
+    """What taskers see about their gold answers: nothing; the share right; also their answers on retired pictures."""
 
     NONE = "none"
     SHARE = "share"

@@ -19,7 +19,7 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def record_first_policy(apps: Any, _: Any) -> None:
-    """Add the row in its historical form: code may change, it may not."""
+    """Add the row in its historical form: it must stay as it is when code changes."""
     apps.get_model("policy", "PolicyVersion").objects.create(
         version=1, numbers=FIRST, in_force_from=BEGIN, reason="The rule book as first written."
     )

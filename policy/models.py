@@ -1,14 +1,14 @@
-"""Recorded versions of the policy."""
+"""The model of recorded versions of the policy."""
 
 from django.conf import settings
 from django.db import models
 
 
 class PolicyVersion(models.Model):
-    """One recorded version of the contest's policy; the newest in force is the one that decides.
+    """One recorded version of the contest's policy; the newest one whose time has come is in force.
 
-    One that is to come is called back by a newer one that holds before it: rows are never changed. The migrations and
-    programs record versions too, by nobody.
+    Rows are never changed: a future version is cancelled by a newer version that begins no later. Versions recorded by
+    migrations and programs have no author.
     """
 
     version = models.PositiveIntegerField(unique=True)

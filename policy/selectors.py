@@ -1,4 +1,4 @@
-"""The policy in force at a moment (R7)."""
+"""Queries for versions of the policy: which is in force at a moment (R7)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -36,9 +36,9 @@ def policies_between(first: datetime, last: datetime) -> list[tuple[datetime, Po
 
 
 def never_in_force(rows: Iterable[PolicyVersion]) -> dict[int, int]:
-    """Return the versions that no moment is left to, each with the newer one that holds from then on or before.
+    """Return the versions that are never in force, each with the newer version that begins no later.
 
-    `rows` are in the order of their versions. That is how a version to come is called back.
+    `rows` are in the order of their versions. This is how a future version is cancelled.
     """
     held: list[PolicyVersion] = []
     found: dict[int, int] = {}
@@ -73,7 +73,7 @@ def largest_panel_dealt() -> int:
 
 
 def time_zones() -> list[tuple[datetime, str]]:
-    """Return from when on which time zone holds, oldest first (R23); versions that keep the zone are left out."""
+    """Return since when each time zone is in force, oldest first (R23); versions that keep the zone are left out."""
     found: list[tuple[datetime, str]] = []
     for since, version in reversed(policy_versions.all()):
         if not found or found[-1][1] != version.policy.time_zone:
