@@ -1,10 +1,9 @@
 """Decodes bytes to a canonical picture (R2); the only module that decodes pictures.
 
-Two doors. `read_attack` takes pixels bit by bit or not at all: what an attacker made is what people and models see.
-`read_dataset` converts an ordinary photograph. Both know the size, the format and the number of frames from the
-headers (picture_files.image_headers) before a pixel is decoded, and neither lets an error of the image library
-out. The library is given what decoding needs and nothing else of the file, and one process decodes one picture at a
-time.
+Two entry points. `read_attack` takes pixels bit by bit or not at all: people and models see exactly what an attacker
+made. `read_dataset` converts an ordinary photograph. Both read the size, the format and the number of frames from the
+headers (picture_files.image_headers) before a pixel is decoded, and turn errors of the image library into refusals.
+The library gets only the parts of the file that decoding needs, and one process decodes one picture at a time.
 """
 
 import hashlib
@@ -94,7 +93,7 @@ def read_dataset(data: bytes, *, size: int) -> CanonicalPicture:
         raise refused("too_small", width=container.width, height=container.height, size=size)
     warnings = _dataset_warnings(container, len(data))
     with DECODING, _refusing_damage():
-        # Only the picture itself is decoded; whatever a camera or a joker put behind it is not.
+        # Only the picture itself is decoded, without any data that follows it in the file.
         image = _open(data[: container.end], container, at_least=3 * size)
         image, more = _in_srgb(_upright(image, container.orientation))
         pixels = _square(image, size).tobytes()
@@ -175,7 +174,7 @@ def _open(data: bytes, container: ImageContainer, *, at_least: int | None = None
     if image.size != (container.width, container.height):
         raise refused("two_sizes")
     if at_least is not None:
-        image.draft(None, (at_least, at_least))  # None keeps the mode
+        image.draft(None, (at_least, at_least))  # None: the mode is not changed
     image.load()
     return image
 

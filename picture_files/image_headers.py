@@ -3,7 +3,7 @@
 Pure. This runs before the image library sees a byte: it decides by content, never by name, and finds the size that
 is claimed, the number of channels, whether there is one frame, and where the picture ends, so that a bomb, an animation
 or a second file behind the picture is known from a few header bytes. It also names the pieces that decoding needs: the
-image library is given these alone, so that no note, preview or EXIF list of a stranger reaches its parsers.
+image library gets these alone, so that no untrusted comment, preview or EXIF list reaches its parsers.
 
 Every walk is bounded by a number of pieces, so that it costs milliseconds whatever the file holds.
 """

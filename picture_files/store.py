@@ -51,7 +51,7 @@ class StoredFile:
 
 
 class PictureStore(Protocol):
-    """What a store does; those below say what they add. Every method raises ValueError for a key of no known form."""
+    """The interface of a store. Every method raises ValueError for a malformed key."""
 
     def put(self, key: str, data: bytes) -> None:
         """Keep `data` under `key`, whole or not at all; a key that is there already stays as it is."""
@@ -112,7 +112,7 @@ def _store_at(url: str, endpoint: str) -> PictureStore:
 
 @contextmanager
 def _reachable() -> Iterator[None]:
-    """Turn what the system says where the folder may not be entered, or is none any more, into the store's outage."""
+    """Turn errors of a missing or inaccessible folder into Unavailable."""
     try:
         yield
     except OSError as error:

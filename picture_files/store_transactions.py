@@ -32,9 +32,9 @@ def storing_files() -> Iterator[None]:
 
 @contextmanager
 def removing_files() -> Iterator[None]:
-    """Look which files no row names, and remove them: inside, nobody stores any. To be short: uploads wait.
+    """Find and remove files that no row names: inside, no process stores files. Keep it short: uploads wait.
 
-    Raises Busy when somebody has been storing files all the time.
+    Raises Busy when other processes were storing files all the time.
     """
     with transaction.atomic(durable=True):
         if connection.vendor == "postgresql":
