@@ -1,1 +1,1 @@
-"""The policy: numbers of the rules, in recorded versions."""
+"""The policy: the contest's settings (numbers of the rules), in versions recorded in the database."""

@@ -1,1 +1,1 @@
-"""The pages and calls of labeling."""
+"""The pages (views, forms, URLs) and API calls of labeling."""
