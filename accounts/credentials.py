@@ -36,13 +36,13 @@ def credentials_purge(*, now: datetime) -> int:
     return sum(rows.delete()[0] for rows in over)
 
 
-def credentials_end(user: AbstractBaseUser, *, but_session: str | None = None) -> None:
+def credentials_revoke(user: AbstractBaseUser, *, but_session: str | None = None) -> None:
     """End the account's tokens and its sessions, except the session with this key."""
     UserSession.objects.filter(user_id=user.pk).exclude(session_key=but_session).delete()
     ApiToken.objects.filter(user_id=user.pk).delete()
 
 
-def access_forget(username: str) -> None:
+def sign_in_log_delete(username: str) -> None:
     """Delete the records of this account's sign-ins."""
     for table in _ACCESS_TABLES:
         table.objects.filter(username=username).delete()

@@ -39,7 +39,7 @@ def issue_token(user: User, *, now: datetime) -> str:
     return token
 
 
-def end_token(token_id: int) -> None:
+def revoke_token(token_id: int) -> None:
     """End the token with this number, whether or not it has expired; other tokens of the account stay valid."""
     ApiToken.objects.filter(pk=token_id).delete()
 

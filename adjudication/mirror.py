@@ -49,7 +49,7 @@ _PIECE = 1 << 20
 # A strong ETag, which a later request can repeat in `If-Range`.
 _TAG = re.compile(r'"[!#-~]{1,200}"')
 # Errors of a response: of the network, the protocol, and unreadable values.
-_WRONG_ANSWER = (OSError, HTTPException, ValueError)
+_FETCH_ERRORS = (OSError, HTTPException, ValueError)
 
 
 class ContestUnreachable(Exception):
@@ -178,10 +178,10 @@ def _fetch(release: ListedRelease, url: str, archive: Path, progress: Progress) 
 
 def _is_refused(error: Exception) -> bool:
     """Say whether the server refuses the request, so that a retry is useless."""
-    return isinstance(error, HTTPError) and error.code < 500 and not _is_no_beginning(error)
+    return isinstance(error, HTTPError) and error.code < 500 and not _is_past_the_end(error)
 
 
-def _is_no_beginning(error: Exception) -> bool:
+def _is_past_the_end(error: Exception) -> bool:
     """Say whether the partial file is longer than the file on the server (HTTP 416)."""
     return isinstance(error, HTTPError) and error.code == 416
 

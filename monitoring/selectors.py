@@ -60,7 +60,7 @@ def voidings_of(tasker: Tasker) -> QuerySet[Voiding]:
     return Voiding.objects.filter(tasker=tasker).order_by("voided_at")
 
 
-def last_stop(tasker: Tasker) -> StateChange | None:
+def stop_in_force(tasker: Tasker) -> StateChange | None:
     """Return the change of state that keeps the tasker from labeling; None for one who labels, or learns at first."""
     last = StateChange.objects.filter(tasker=tasker).order_by("-changed_at", "-pk").first()
     if last is None or last.after != tasker.state:

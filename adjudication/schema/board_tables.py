@@ -38,7 +38,7 @@ from labeling.enums import Label
 _OF_CASE = NamesRow(form.CASES, "case_id")
 _OF_TEAM = NamesRow(form.TEAMS, "team_id")
 # The columns from which the outcome of a case follows: the votes are published without names.
-_COUNTED = {
+_VOTES = {
     "votes": bound(
         JSON_LIST, "R19", words="the outcome follows from them; who cast them, and in which order, is not published"
     ),

@@ -61,7 +61,7 @@ def write_secret_key(path: Path, key: SecretKey) -> None:
             beside.flush()
             os.fsync(beside.fileno())
             os.link(beside.name, path)  # fails where the file exists
-        sync(path.parent)
+        sync_to_disk(path.parent)
     except FileExistsError as error:
         raise KeyFileError(f"{path} is there already, and nothing is written over it") from error
     except OSError as error:
@@ -122,7 +122,7 @@ def write_whole(path: Path, data: bytes, *, by_way_of: Path) -> None:
     sync_to_disk(path.parent)
 
 
-def sync(path: Path) -> None:
+def sync_to_disk(path: Path) -> None:
     """Flush a file's bytes, or a folder's names, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:

@@ -72,11 +72,11 @@ def _check_associations(release: CheckedRelease, findings: Findings) -> None:
 
 def json_of(row: Row, column: str, file: str, findings: Findings) -> dict[str, Any]:
     """Return the JSON object in a cell; an empty one, and a difference, where it cannot be read."""
-    value = _value_of(row, column, file, findings)
+    value = _json_in(row, column, file, findings)
     return value if isinstance(value, dict) else {}
 
 
-def _value_of(row: Row, column: str, file: str, findings: Findings) -> Any:
+def _json_in(row: Row, column: str, file: str, findings: Findings) -> Any:
     """Return the JSON value in a cell; None, and a difference, where it cannot be read."""
     try:
         return value_of(row[column])

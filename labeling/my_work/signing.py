@@ -66,7 +66,7 @@ def _web_key(public: bytes) -> dict[str, str]:
     return {"kty": "OKP", "crv": "Ed25519", "use": "sig", "kid": key_id_of(public), "x": x}
 
 
-def keys_of_set(key_set: Mapping[str, Any]) -> dict[str, bytes]:
+def keys_from_jwks(key_set: Mapping[str, Any]) -> dict[str, bytes]:
     """Return key id -> public key of a JSON Web Key Set; ValueError when it is invalid."""
     try:
         publics = [_unpadded(key["x"]) for key in key_set["keys"] if key["crv"] == "Ed25519"]

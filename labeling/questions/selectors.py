@@ -49,9 +49,7 @@ def pictures_waiting() -> int:
 
 def reported_pictures() -> list[ReportedPicture]:
     """Return the pictures with open reports, MOST_PICTURES at most, oldest report first."""
-    reports: dict[Image, list[Report]] = {}
-    for report in open_reports().select_related("image"):
-        reports.setdefault(report.image, []).append(report)
+    reports = grouped((report.image, report) for report in open_reports().select_related("image"))
     images = list(reports)[:MOST_PICTURES]
     panels = Panel.objects.filter(image__in=images).order_by("number").values_list("image_id", "state")
     newest = dict(panels)
