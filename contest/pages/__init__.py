@@ -1,1 +1,1 @@
-"""The pages of the contest, grouped by who opens them."""
+"""HTML pages of the contest: views, forms and URLs, one package for each audience."""

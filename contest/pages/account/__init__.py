@@ -1,1 +1,1 @@
-"""What every account opens: its messages."""
+"""Pages of an account's messages."""

@@ -1,4 +1,4 @@
-"""Who has messages: contestants, board members and organizers. Taskers have notices instead (R8)."""
+"""Access to message pages: contestants, board and organizers have messages; taskers have notices (R8)."""
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.http import Http404

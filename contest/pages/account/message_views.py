@@ -1,4 +1,4 @@
-"""The pages of messages and of their preferences."""
+"""Pages of an account's messages, and of its e-mail preferences."""
 
 from collections.abc import Collection
 from typing import Any
@@ -39,7 +39,7 @@ _NO_RATE = "Choose one of the ways that are offered for this."
 
 
 class MessageFilter(ListFilter):
-    """Messages by the group of their kind, and those that are not read."""
+    """Filters messages by the group of their kind, and by whether they are unread."""
 
     kind = ChoiceFilter(label="About", empty_label="Everything", method="of_group")
     show = ChoiceFilter(label="Which", empty_label="All", choices=[("unread", "Unread")], method="unread")
@@ -54,13 +54,13 @@ class MessageFilter(ListFilter):
         return messages_about(rows, MessageGroup(group))
 
     def unread(self, rows: QuerySet[Message], name: str, value: str) -> QuerySet[Message]:
-        """Filter what is not read."""
+        """Filter by unread."""
         return unread_of(rows)
 
 
 @page(signed_in, "GET POST")
 def message_list(request: HttpRequest, user: User) -> HttpResponse:
-    """List the reader's messages; mark those of the list as read when asked to."""
+    """List the reader's messages; a POST marks the listed ones as read."""
     reader, now = reader_of(request.user), domain_now()
     filtered = MessageFilter(request, messages_of(reader), groups_for(roles_of(reader)))
     if request.method == "POST":
@@ -83,7 +83,7 @@ def _frame(reader: User, now: Any) -> dict[str, Any]:
 
 @page(signed_in, "GET POST")
 def message(request: HttpRequest, user: User, number: int) -> HttpResponse:
-    """Show one message, which is read by that; mark it as unread when asked to."""
+    """Show one message, which marks it as read; a POST marks it as unread."""
     reader, now = reader_of(request.user), domain_now()
     found = message_of(reader, number)
     if request.method == "POST":
@@ -96,7 +96,7 @@ def message(request: HttpRequest, user: User, number: int) -> HttpResponse:
 
 
 class LetterSettingsForm(Form):
-    """How a person is written to about each group of messages."""
+    """Choices of how a person receives each group of messages by e-mail."""
 
     def __init__(self, *arguments: Any, reader: User, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -113,14 +113,14 @@ class LetterSettingsForm(Form):
             )
 
     def save(self, *, reader: User) -> bool:
-        """Keep the wishes."""
+        """Save the choices."""
         preferences_set(reader, {MessageGroup(name): rate for name, rate in self.cleaned_data.items()})
         return True
 
 
 @page(signed_in, "GET POST")
 def settings(request: HttpRequest, user: User) -> HttpResponse:
-    """Show how the reader wants to be written to, and keep it."""
+    """Show the reader's e-mail preferences, and save them."""
     reader = reader_of(request.user)
     form = LetterSettingsForm.of(request, reader=reader)
     if form.submit(reader=reader):

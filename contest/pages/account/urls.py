@@ -1,4 +1,4 @@
-"""URLs of messages."""
+"""URLs of the message pages."""
 
 from django.urls import URLPattern, path
 

@@ -1,1 +1,1 @@
-"""What the review board opens."""
+"""Pages of the review board."""

@@ -1,4 +1,4 @@
-"""The pages of awards: due ones, the checklist of one, and its examination (R36-R38)."""
+"""Board pages of awards: stakes that are due, and the checklist and re-run of one stake (R36-R38)."""
 
 from collections.abc import Mapping, Set
 from datetime import datetime
@@ -47,7 +47,7 @@ FORMS = (AwardForm, EndStakeForm, WithholdAwardForm, ForfeitForm)
 
 @page(reviewer_of)
 def awards(request: HttpRequest, reviewer: User) -> HttpResponse:
-    """List the stakes whose time is over, those in force with what is left, and what was awarded."""
+    """List the stakes whose time is over, those in force with the time left, and the awards."""
     now = domain_now()
     seen = stakes_visible_to(reviewer, now=now)
     known = set(seen.values_list("pk", flat=True))
@@ -66,9 +66,9 @@ def awards(request: HttpRequest, reviewer: User) -> HttpResponse:
 
 @page(reviewer_of, "GET POST")
 def award(request: HttpRequest, reviewer: User, number: int) -> HttpResponse:
-    """Show the checklist of one stake; begin to run its attacks again, and move to award it when every line is met.
+    """Show a stake's checklist; re-run all attacks on it, and open the motion to award it when every line is met.
 
-    NotFound for a stake of a team that the reader steps aside for, as for one that is not there (R21).
+    NotFound for a stake that does not exist, and for one of a team that the reader steps aside for (R21).
     """
     stake = begun_stake_visible_to(reviewer, number, now=domain_now())
     rerun = AwardRerunForm.of(request, action="rerun")
@@ -85,10 +85,10 @@ def award(request: HttpRequest, reviewer: User, number: int) -> HttpResponse:
 
 
 class AwardRerunForm(Form):
-    """That all attacks on the stake's defense run again."""
+    """Starts a re-run of all attacks on the stake's defense."""
 
     def save(self, *, stake: Stake, by: User) -> Rerun:
-        """Begin the re-run."""
+        """Start the re-run."""
         rerun = rerun_begin(stake=stake, by=by, now=domain_now())
         hint(prepare_reruns.task)
         return rerun

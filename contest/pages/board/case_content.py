@@ -1,6 +1,6 @@
-"""The content of a case's page (R19): outlines, answers, certificates, appeals, similar cases.
+"""Template context of a case's page (R19): outlines, answers, certificates, appeals, similar cases.
 
-Whoever calls this has let `contest.board.cases.case_opened_by` decide that the reader may see the case (R21).
+The caller first checks with `contest.board.cases.case_opened_by` that the reader may see the case (R21).
 """
 
 from collections.abc import Iterable
@@ -48,23 +48,24 @@ from monitoring.tasker_figures import PeriodStatistics, statistics_of_latest
 MOST_SIMILAR, MOST_COMPARED = 5, 300
 
 
-# How reliable who answered is -----------------------------------------------------------------------------------------
+# Reliability of the taskers -------------------------------------------------------------------------------------------
 
 
 def reliability_of(answers: Iterable[AnswerShown], image: Image) -> list[tuple[AnswerShown, PeriodStatistics]]:
-    """Return for each of these answers how often its tasker was right on gold and agreed with others (R6), over their
-    latest answers but those to this picture; no name is with them."""
+    """Return for each answer how often its tasker was right on gold and agreed with others (R6), without names.
+
+    Counts the tasker's latest answers, except those to this picture."""
     latest = partial(statistics_of_latest, but=image, most=LATEST_ANSWERS)
     return [(each, latest(each.response.tasker_id)) for each in answers]
 
 
-# What the sides say ---------------------------------------------------------------------------------------------------
+# Appeals --------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class AppealShown:
-    """An appeal with what became of the other appeals of its team that the reader may know of: how many there are, and
-    how many of those that were decided led to another ruling."""
+    """An appeal, and the record of its team's other appeals that the reader may see: how many there are, and how many
+    of the decided ones led to another ruling."""
 
     appeal: Appeal
     others: int
@@ -73,7 +74,7 @@ class AppealShown:
 
 
 def case_appeals(case: Case, member: User) -> list[AppealShown]:
-    """Return the appeals of a case in the order in which they came."""
+    """Return the appeals of a case, oldest first."""
     return [_appeal(each, member) for each in appeals_of_case(case)]
 
 
@@ -88,12 +89,12 @@ def _changed(case: Case) -> bool:
     return was is not None and holds is not None and (was.label, was.reasons) != (holds.label, holds.reasons)
 
 
-# What resembles it ----------------------------------------------------------------------------------------------------
+# Similar cases --------------------------------------------------------------------------------------------------------
 
 
 def similar_cases(case: Case, member: User) -> list[tuple[Case, str, str]]:
-    """Return settled cases on rulings with the same outcome and the nearest smallest box, of those the reader may see:
-    each with what is alike, and what came of it.
+    """Return settled cases that the reader may see, whose rulings have the same outcome and the most similar smallest
+    box; each with the similarities and its outcome.
 
     The newest MOST_COMPARED are compared.
     """
@@ -116,7 +117,7 @@ def _apart(one: Ruling, other: Ruling) -> Fraction:
 
 
 def ruled_box_share(ruling: Ruling) -> Fraction | None:
-    """Return the share of the smallest box that a ruling names, exactly."""
+    """Return the exact share of the picture that the smallest box of a ruling covers."""
     if ruling.smallest_box_numerator is None or not ruling.smallest_box_denominator:
         return None
     return Fraction(ruling.smallest_box_numerator, ruling.smallest_box_denominator)
@@ -138,8 +139,8 @@ def _outcome(case: Case) -> str:
 
 
 def similar_pictures(image: Image, member: User, *, now: datetime) -> list[dict[str, Any]]:
-    """Return the public pictures that look like this one with the rulings that hold, the nearest first (R26); none of a
-    case that the reader steps aside from."""
+    """Return the public pictures that look like this one, with the rulings in force, most similar first (R26); without
+    pictures of cases that the reader steps aside from."""
     pairs = near_duplicates_of(image)
     known = pictures_open_to(member, (other.pk for other, _ in pairs), now=now)
     rulings = newest_rulings(known)
@@ -155,11 +156,11 @@ def similar_pictures(image: Image, member: User, *, now: datetime) -> list[dict[
     ]
 
 
-# All of it ------------------------------------------------------------------------------------------------------------
+# The page -------------------------------------------------------------------------------------------------------------
 
 
 def picture_case_content(case: Case, member: User, *, now: datetime) -> dict[str, Any]:
-    """Return what the page of a picture's case shows; the newest ruling last."""
+    """Return the context of a picture's case page; the newest ruling comes last."""
     image = case.image
     assert image is not None, "a motion is about no picture"
     on_record = rulings_with_panels(image)

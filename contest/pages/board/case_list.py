@@ -1,4 +1,4 @@
-"""Rows of the list of cases, as one board member may see them (R21)."""
+"""Rows of the board's list of cases, limited to what one member may see (R21)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from contest.core.models import Case
 
 @dataclass(frozen=True, slots=True)
 class CaseRow:
-    """A case in the list. What it is about is told once the member said that nothing ties them to its teams."""
+    """A case in the list. Its subject is visible once the member has stated no conflict with its teams."""
 
     case: Case
     disclosed: bool
@@ -31,7 +31,7 @@ class CaseRow:
 
     @property
     def outcome(self) -> str:
-        """Return what was decided, empty before."""
+        """Return the decision in words; empty before there is one."""
         decision = getattr(self.case, "decision", None)
         return OUTCOME_WORDS[CaseOutcome(decision.outcome)] if decision is not None and self.disclosed else ""
 

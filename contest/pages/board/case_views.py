@@ -1,6 +1,6 @@
 """The board's pages of cases: the list, a case, and the vote (R19-R22).
 
-Nothing here shows anything of a case but through `case_seen_by` and `case_opened_by` (R21).
+Every page checks access to a case by `case_seen_by` or `case_opened_by` (R21).
 """
 
 from typing import Any
@@ -50,7 +50,7 @@ EVERY_STATE = "all"
 
 
 class CaseFilter(ListFilter):
-    """Cases by state, by what they are about, and by an ID."""
+    """Filters cases by state, by subject, and by an ID."""
 
     state = CharFilter(widget=HiddenInput)
     find = CharFilter(
@@ -84,7 +84,7 @@ class CaseFilter(ListFilter):
 
 @page(board_member_of)
 def case_list(request: HttpRequest, member: User) -> HttpResponse:
-    """List the cases that the member may know of: open ones that wait for their vote first, with their clocks."""
+    """List the cases that the member may see, with deadlines: open ones that wait for the member's vote come first."""
     now = domain_now()
     filtered = CaseFilter(request, cases_listed(member))
     page = page_of(request, filtered.rows, ON_A_PAGE)
@@ -105,7 +105,7 @@ def case_list(request: HttpRequest, member: User) -> HttpResponse:
 
 @page(board_member_of)
 def case_page(request: HttpRequest, member: User, public_id: str) -> HttpResponse:
-    """Show a case that is open to the member: what it is about, the votes, and what was decided."""
+    """Show a case that is open to the member: its subject, the votes, and the decision."""
     refuse_missing_parties(case_seen_by(member, public_id), now=domain_now())
     try:
         case = case_opened_by(member, public_id)
@@ -158,7 +158,7 @@ def _decision_of(case: Case) -> Any:
 
 
 def _voting(case: Case, member: User, count: VoteCount, mine: Vote | None) -> dict[str, Any]:
-    """Return what is shown beside the form of the vote: the votes of others once the member has voted."""
+    """Return the context beside the vote form: the others' votes, once the member has voted."""
     return {
         "count": count,
         "mine": mine,
@@ -172,7 +172,7 @@ def _voting(case: Case, member: User, count: VoteCount, mine: Vote | None) -> di
 
 
 def vote_rows(count: VoteCount, member: User) -> list[dict[str, Any]]:
-    """Return the votes that count now, without names but whether it is the member's own."""
+    """Return the votes that count now, without names; the member's own vote is marked."""
     return [
         {"vote": vote, "words": ballot_words(ballot_of(vote)), "own": vote.member_id == member.pk}
         for vote in count.votes
@@ -184,9 +184,9 @@ def vote_rows(count: VoteCount, member: User) -> list[dict[str, Any]]:
 
 @page(board_member_of, "GET POST")
 def case_vote(request: HttpRequest, member: User, public_id: str) -> HttpResponse:
-    """Cast or change the member's vote; what was typed is kept whatever is refused.
+    """Cast or change the member's vote; a refused form keeps what was typed.
 
-    A GET, as after signing in again, leads to the case.
+    A GET, as after signing in again, redirects to the case.
     """
     case = case_seen_by(member, public_id)
     if request.method != "POST":
@@ -200,9 +200,9 @@ def case_vote(request: HttpRequest, member: User, public_id: str) -> HttpRespons
 
 
 def show_refused(request: HttpRequest, public_id: str, member: User, form: Form, *, kept: str = "") -> HttpResponse:
-    """Show the case again with what is wrong; what ties the member to a new team is asked first, with the words kept.
+    """Show the case again with the errors; where it has a new team, ask for conflicts first and keep the words.
 
-    Http404 where the member steps aside by now."""
+    Http404 where the member steps aside in the meantime."""
     case = case_seen_by(member, public_id)
     if undisclosed(case, member):
         error = form.refused or Conflict("The case is about another team as well by now.", "others")
@@ -215,7 +215,7 @@ def show_refused(request: HttpRequest, public_id: str, member: User, form: Form,
 
 @page(board_member_of, "GET POST")
 def case_drop(request: HttpRequest, member: User, public_id: str) -> HttpResponse:
-    """Let the member who opened a motion take it back while it is open; a GET leads to the case."""
+    """Let the member who opened a motion withdraw it while it is open; a GET redirects to the case."""
     case = case_seen_by(member, public_id)
     if request.method != "POST":
         return redirect("board-case", public_id)

@@ -24,7 +24,7 @@ from scoring.models import Defense
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, with where its evidence is."""
+    """A sentence, with a link to its evidence."""
 
     text: str
     link: str = ""
@@ -32,7 +32,7 @@ class Sentence:
 
 # Motions --------------------------------------------------------------------------------------------------------------
 
-# What a motion does when it is carried.
+# The effect of each kind of motion when it is carried.
 DOES: Mapping[DecisionKind, str] = {
     DecisionKind.STAKE: "The defenses go at stake as one batch, at once, and the prize of each is set aside (R32).",
     DecisionKind.GRANT: "The team may attack without a paper, from then on (R25).",
@@ -50,14 +50,14 @@ _ANSWER = {
 
 
 def motion_content(case: Case, *, currency: str) -> dict[str, Any]:
-    """Return what the page of a motion shows."""
+    """Return the context of a motion's page."""
     kind, details = DecisionKind(case.motion), case.details
     does = _ANSWER[details["granted"]] if "granted" in details else DOES[kind]
     return {"moved": MOTION_WORDS[kind], "does": does, "rows": list(_rows(case)), "terms": _terms(case, currency)}
 
 
 def sums_awarded(case: Case, *, currency: str) -> list[Sentence]:
-    """Return what each stake of a motion for an award would be given by what the defenders' half holds now."""
+    """Return the sum that each stake in a motion for an award would get from the present defenders' half."""
     if case.motion != DecisionKind.AWARD:
         return []
     return [
@@ -79,7 +79,7 @@ def _rows(case: Case) -> Iterator[Sentence]:
 
 
 def _terms(case: Case, currency: str) -> list[tuple[str, str]]:
-    """Return what a motion says beside its reason."""
+    """Return the terms of a motion, without its reason."""
     details = case.details
     terms = [(words, details[name]) for name, words in _TERMS.items() if details.get(name)]
     if "cents" in details:

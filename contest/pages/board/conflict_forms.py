@@ -1,4 +1,4 @@
-"""The forms of conflicts (R21): members' own, and the organizers'. `save` returns what the page says afterwards."""
+"""Forms about board members' conflicts of interest (R21). `save` returns the message that the page shows."""
 
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time
@@ -37,7 +37,7 @@ KIND_WORDS: Mapping[ConflictKind, str] = {
     ConflictKind.MEMBER: "was in the team",
     ConflictKind.OTHER: "other",
 }
-# What a member may declare; that they were in a team is found.
+# Kinds that a member may declare; former membership in a team is detected instead.
 DECLARED: Mapping[ConflictKind, str] = {
     ConflictKind.COAUTHOR: "We wrote a recent paper together",
     ConflictKind.INSTITUTION: "We are of one institution",
@@ -51,7 +51,7 @@ OWN_WORDS = "In words, if you like (organizers alone read them)"
 
 
 class DeclareConflictForm(Form):
-    """That something ties a member to a team."""
+    """A member declares a conflict with a team."""
 
     team = TextField("Team, by its name or ID", most=LONGEST_NAME)
     kind = forms.ChoiceField(
@@ -100,7 +100,7 @@ def _begin_of(day: date, now: datetime) -> datetime:
 
 
 class DeclareForMemberForm(DeclareConflictForm):
-    """That something ties another member to a team; organizers send it."""
+    """An organizer declares another member's conflict with a team."""
 
     field_order = ["member", "team"]
     member = forms.ModelChoiceField(
@@ -123,7 +123,7 @@ class DeclareForMemberForm(DeclareConflictForm):
 
 
 class EndOwnConflictForm(RowForm):
-    """That a member's own conflict is over."""
+    """A member ends a conflict of their own."""
 
     keys = ("conflict",)
     conflict = RowNumberField()
@@ -146,7 +146,7 @@ class EndOwnConflictForm(RowForm):
 
 
 class EndConflictForm(EndOwnConflictForm):
-    """That a member's declared conflict is over; organizers send it."""
+    """An organizer ends a member's declared conflict."""
 
     def save(self, *, by: User) -> str:
         """End it."""
@@ -155,7 +155,7 @@ class EndConflictForm(EndOwnConflictForm):
 
 
 class DismissConflictForm(EndOwnConflictForm):
-    """That what the contest found is no conflict; organizers send it."""
+    """An organizer dismisses a detected conflict."""
 
     reason = TextField("Reason", most=MOST_CHARACTERS, rows=2)
 
@@ -168,7 +168,7 @@ class DismissConflictForm(EndOwnConflictForm):
 
 
 class TiesForm(Form):
-    """What could tie a member to teams, one entry a line."""
+    """A member's affiliations, one entry per line: institutions, co-authors, papers."""
 
     domains = TextField(
         "Domains of your institutions, one a line",
@@ -194,11 +194,11 @@ class TiesForm(Form):
 
     @staticmethod
     def initial_of(ties: Affiliations | None) -> dict[str, str]:
-        """Return what the form begins with."""
+        """Return the initial values."""
         return {name: "\n".join(getattr(ties, name, ())) for name in TiesForm.base_fields}
 
     def save(self, *, member: User) -> str:
-        """Keep the lists, and record the conflicts that they show."""
+        """Save the lists, and record the conflicts that follow from them."""
         now, before = domain_now(), cases_not_closed(member)
         with transaction.atomic():
             declare_ties(member=member, now=now, **{name: _lines(self.cleaned_data[name]) for name in self.fields})
@@ -216,7 +216,7 @@ def _lines(typed: str) -> Iterable[str]:
 
 
 def _closed_words(before: set[int], member: User) -> str:
-    """Return how many of the open cases `before` are closed to the member now."""
+    """Say in words how many of the open cases `before` the member can no longer see."""
     closed = len(before - cases_not_closed(member))
     if not closed:
         return "No case that is open to you is about this team; what comes is closed to you."

@@ -1,4 +1,4 @@
-"""The registry of conflicts (R21): each member's own page, and the organizers' page of all."""
+"""Pages of board members' conflicts of interest (R21): a member's own, and the organizers' list of all."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -40,7 +40,7 @@ IN_FORCE = "in_force"
 
 @page(board_member_of, "GET POST")
 def conflicts(request: HttpRequest, member: User) -> HttpResponse:
-    """Show a member's conflicts, declared and found; let them declare and end, and say what is compared with teams."""
+    """Show a member's conflicts, declared and detected; let them declare and end conflicts, and list affiliations."""
     ties = ties_of(member)
     declare, end = DeclareConflictForm.of(request, action="declare"), EndOwnConflictForm.of(request, action="end")
     tell = TiesForm.of(request, action="tell", initial=TiesForm.initial_of(ties))
@@ -60,7 +60,7 @@ def conflicts(request: HttpRequest, member: User) -> HttpResponse:
 
 
 def _rows(conflicts: Iterable[ConflictOfInterest], *forms: RowForm) -> list[dict[str, Any]]:
-    """Return conflicts, each with how it was ended; those in force with the form that ends or dismisses them."""
+    """Return rows of conflicts: ended ones with how they ended, others with the form that ends or dismisses them."""
     found = list(conflicts)
     ends = conflict_ends(found)
     return [_row(each, forms) | {"ended": ends.get(each.pk)} for each in found]
@@ -78,7 +78,7 @@ def _row(conflict: ConflictOfInterest, forms: Iterable[RowForm]) -> dict[str, An
 
 
 class ConflictFilter(ListFilter):
-    """Conflicts by member or team, and by whether they are in force."""
+    """Filters conflicts by member or team, and by whether they are in force."""
 
     find = CharFilter(
         label="Member or team", max_length=LONGEST_NAME, widget=TextInput({"type": "search", "autocomplete": "off"})

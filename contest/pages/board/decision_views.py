@@ -1,4 +1,4 @@
-"""The page on which a case is decided, with a preview of its impact (R22)."""
+"""Board page that decides a case, with a preview of the decision's impact (R22)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -37,7 +37,7 @@ from contest.web.page_context import money_context
 
 @page(board_member_of, "GET POST")
 def case_decision(request: HttpRequest, member: User, public_id: str) -> HttpResponse:
-    """Show what the votes decide, its consequences, and how the public will read it; and take the confirmation."""
+    """Show the votes' outcome, its consequences and its public text; take the confirmation."""
     if request.method == "POST":
         parties_refresh(public_id, now=domain_now())
     case, kept = case_seen_by(member, public_id), request.POST.get("explanation", "")
@@ -52,7 +52,7 @@ def case_decision(request: HttpRequest, member: User, public_id: str) -> HttpRes
     if request.method != "POST":
         return _page(request, case, member, form)
     if not form.is_previewed:
-        # Nobody confirms what they have not seen as the public will.
+        # A decision can be confirmed only after a preview of its public text.
         return _page(request, case, member, form, previewed=True)
     made = form.submit(case=case, by=member)
     if made is None:
@@ -68,7 +68,7 @@ def case_decision(request: HttpRequest, member: User, public_id: str) -> HttpRes
 def _page(
     request: HttpRequest, case: Case, member: User, form: CaseDecisionForm, *, previewed: bool = False
 ) -> HttpResponse:
-    """Show what the votes of now decide. A member who has not voted, or a case that was decided, has no such page."""
+    """Show the outcome of the present votes; redirect to the case if it is decided or the member has not voted."""
     count = count_of(case)
     if case.state != CaseState.OPEN or vote_of(count, member) is None:
         if form.refused is None:
@@ -92,7 +92,7 @@ def _page(
 
 
 def _impact(case: Case, count: VoteCount, member: User, framed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the consequences of what the votes decide, or why it cannot be done now."""
+    """Return the consequences of the votes' outcome, or why it cannot be carried out now."""
     currency, now = framed["currency"], framed["now"]
     try:
         refuse_undecided(case, count, now=now)

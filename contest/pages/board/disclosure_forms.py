@@ -1,4 +1,4 @@
-"""The form of disclosures before a case opens (R21)."""
+"""Form in which a board member discloses conflicts with a case's teams before the case opens (R21)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -62,13 +62,13 @@ class TieForm(Form):
         return bool(self.cleaned_data.get("tie") == ASIDE)
 
     def clean(self) -> None:
-        """Refuse a member who steps aside without saying what for."""
+        """Refuse a form that steps aside without a reason."""
         if self.steps_aside and not self.cleaned_data.get("kind") and "kind" not in self.errors:
             self.add_error("kind", _CHOOSE_KIND)
 
 
 class DisclosureForm(Form):
-    """A member's conflicts with each team of a case that they have not answered for."""
+    """A member's conflicts with each team of a case that has no disclosure yet."""
 
     def __init__(self, *arguments: Any, case: Case, member: User, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -81,7 +81,7 @@ class DisclosureForm(Form):
         self.answered = [team for team in teams_of_case(case) if team not in asked]
 
     def clean(self) -> None:
-        """Refuse the whole while one answer is missing."""
+        """Refuse the form while one answer is missing."""
         wrong = [each for each in self.teams if not each.is_valid()]
         if wrong:
             raise ValidationError("Nothing was recorded. Correct what is marked.", "invalid")

@@ -1,4 +1,4 @@
-"""The page on which a member discloses affiliations before a case opens (R21)."""
+"""Board page on which a member discloses conflicts of interest before a case opens (R21)."""
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
@@ -18,7 +18,7 @@ from contest.web.page_context import money_context
 
 @page(board_member_of, "GET POST")
 def case_disclose(request: HttpRequest, member: User, public_id: str) -> HttpResponse:
-    """Ask whether anything ties the member to the teams of a case, before anything of it is shown (R21)."""
+    """Ask for the member's conflicts with the teams of a case, before the case is visible (R21)."""
     now = domain_now()
     if request.method == "POST":
         parties_refresh(public_id, now=now)
@@ -33,7 +33,7 @@ def case_disclose(request: HttpRequest, member: User, public_id: str) -> HttpRes
     if answer:
         return go_to("board-case", public_id)
     if form.refused is not None:
-        # By now the case may be about other teams, or closed to the member.
+        # The teams of the case may have changed, or the member may have lost access.
         again = DisclosureForm.of(request, case=case_seen_by(member, public_id), member=member)
         again.refuse(form.refused)
         form = again
@@ -41,7 +41,7 @@ def case_disclose(request: HttpRequest, member: User, public_id: str) -> HttpRes
 
 
 def disclose_first(request: HttpRequest, case: Case, member: User, error: DomainError, *, kept: str) -> HttpResponse:
-    """Show the page in the place of one that needs it; `kept` is what the member typed there."""
+    """Show the disclosure page in place of a page that needs it; `kept` is what the member typed there."""
     form = DisclosureForm(case=case, member=member)
     form.refuse(error)
     return _page(request, form, kept=kept)

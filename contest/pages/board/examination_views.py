@@ -1,4 +1,4 @@
-"""The examination of rejected pictures before an award, by keyboard: confirm, open a case, or skip (R37)."""
+"""Board page to examine rejected pictures before an award, by keyboard: confirm, open a case, or skip (R37)."""
 
 from datetime import datetime
 from typing import Any
@@ -42,7 +42,7 @@ from scoring.selectors import defense_named
 def examination(request: HttpRequest, member: User, public_id: str) -> HttpResponse:
     """Show the next rejected picture that an award waits for; confirm it, or open a case.
 
-    `?at=3` shows the fourth of those that are left: what was passed over comes again. Http404 for a defense of a team
+    `?at=3` shows the fourth picture that is left: skipped pictures come again. Http404 for a defense of a team
     that the member steps aside for (R21).
     """
     defense, now = defense_named(public_id), domain_now()
@@ -57,7 +57,7 @@ def examination(request: HttpRequest, member: User, public_id: str) -> HttpRespo
 
 
 class ExaminationForm(Form):
-    """What a member says of a picture: that the ruling is right, or, by the button `case`, that the board votes on it.
+    """A member's answer about a picture: the ruling is right, or (button `case`) the board shall vote on it.
 
     `ruling` is the number of the ruling that they saw, `at` the place of the picture in their list.
     """
@@ -72,7 +72,7 @@ class ExaminationForm(Form):
         return "case" not in self.data
 
     def save(self, *, defense: Defense, by: User) -> str:
-        """Record it; return where to go on."""
+        """Record the answer; return the address of the next picture."""
         now, data = domain_now(), self.cleaned_data
         image = required(
             picture_sent(data["image"]), InvalidInput("The picture is not there. Go on with the next.", "invalid")
@@ -93,7 +93,7 @@ def _page(request: HttpRequest, defense: Defense, member: User, form: Examinatio
     queue = queue_of(defense, member, now=now)
     left = queue.number
     given = (request.POST if form.is_bound else request.GET).get("at", "")
-    # Behind the last one it begins again: what was passed over is still to be looked at.
+    # After the last picture the list starts again: skipped pictures still have to be examined.
     place = (whole_number(given, digits=6) or 0) % left if left else 0
     pictures = list(queue.mine[place : place + 2])
     context: dict[str, Any] = {
@@ -113,7 +113,7 @@ def _page(request: HttpRequest, defense: Defense, member: User, form: Examinatio
 
 
 def _picture(image: Image, defense: Defense, now: datetime) -> dict[str, Any]:
-    """Return the picture with its answers and the ruling that holds, as the page of a case shows them."""
+    """Return the picture with its answers and the ruling in force, as on the page of a case."""
     rulings = rulings_with_panels(image)
     answers = panel_answers(image, rulings)
     holds = rulings_with_answers(image, rulings, answers)[-1]

@@ -1,4 +1,4 @@
-"""The page on which the board checks a defense's framework (R31, 4).
+"""Board pages to check in which framework a defense is written, by its source (R31, 4).
 
 Organizers see all of it and decide nothing.
 """
@@ -34,7 +34,7 @@ _NO_OUTCOME = "Choose whether it passed."
 
 
 class FrameworkForm(Form):
-    """What a member of the board says of a defense's framework."""
+    """A board member's check of a defense's framework."""
 
     outcome = forms.ChoiceField(
         label="Is it readable TensorFlow, PyTorch, Caffe or NumPy?",
@@ -52,13 +52,13 @@ class FrameworkForm(Form):
 
 
 def _reader(user: Any) -> User:
-    """Return who may see a defense's source before the public: the board, and the organizers."""
+    """Return the reader if they may see a defense's source before publication: board member or organizer."""
     return user if isinstance(user, User) and is_organizer(user) else board_member_of(user)
 
 
 @page(_reader, "GET POST")
 def framework(request: HttpRequest, reader: User, public_id: str) -> HttpResponse:
-    """Show what was handed in and the earlier checks, and record a board member's answer."""
+    """Show the submitted source and the earlier checks, and record a board member's answer."""
     if request.method == "POST":
         reader = board_member_of(request.user)
     defense = defense_named(public_id)
@@ -93,7 +93,7 @@ def framework_source(request: HttpRequest, reader: User, public_id: str) -> File
 def frameworks(request: HttpRequest, reader: User) -> HttpResponse:
     """List the defenses before their publication, those that nobody has checked yet first.
 
-    One that failed a trial is left out: whatever the check says, it is not published.
+    A defense that failed a trial is left out: it is not published, whatever the check says.
     """
     now = domain_now()
     unpublished = list(defenses_before_publication())
@@ -111,7 +111,7 @@ def frameworks(request: HttpRequest, reader: User) -> HttpResponse:
 
 
 def _source(request: HttpRequest, defense: Defense) -> dict[str, Any]:
-    """Return what the page says of the source; a sentence in its place where it cannot be listed."""
+    """Return the page's data of the source; a sentence instead where it cannot be listed."""
     if not defense.source:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""The page of grants: a team without a paper may attack until its grant is revoked (R21, R25)."""
+"""Board page of grants: a team without a paper may attack until its grant is revoked (R21, R25)."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from policy.selectors import policy_in_force
 
 @page(board_member_of, "GET POST")
 def grants(request: HttpRequest, member: User) -> HttpResponse:
-    """Show what the board has granted, and move to grant or to take a grant back."""
+    """Show the board's grants, and open motions to grant or to revoke."""
     now = domain_now()
     aside = teams_stepped_aside_for(member, now=now)
     moved = open_motions_for(member, DecisionKind.GRANT, DecisionKind.REVOKE)

@@ -1,4 +1,4 @@
-"""Forms of motions (R21)."""
+"""Forms that open a board member's motions: grants, stakes, withheld prizes, awards (R21)."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
@@ -37,13 +37,13 @@ Choices = list[tuple[str, str]]
 
 
 class MotionForm(Form):
-    """What a member moves. `save` opens the motion and returns its case."""
+    """Base form of a member's motion. `save` opens the motion and returns its case."""
 
-    # The value of its button, its words and its CSS class.
+    # The value of the submit button, its label and its CSS class.
     action: ClassVar[str] = ""
     button: ClassVar[str]
     look: ClassVar[str] = ""
-    # What the page is about, for the name of its draft.
+    # The subject of the page, for the name of its draft.
     about = ""
     reason = TextField("Reason (it is public)", most=MOST_REASON_CHARACTERS, rows=3)
 
@@ -54,12 +54,12 @@ class MotionForm(Form):
 
     @property
     def draft(self) -> str:
-        """Return the name of its draft, without the account."""
+        """Return the name of the browser draft, without the account."""
         keys = [str(field.value() or "") for field in self.hidden_fields()]
         return " ".join(["motion", type(self).__name__, *filter(None, [self.about, *keys])])
 
     def motion_arguments(self) -> dict[str, Any]:
-        """Return what every motion is given."""
+        """Return the arguments that every motion has."""
         return {"reason": self.cleaned_data["reason"], "now": domain_now()}
 
 
@@ -71,7 +71,7 @@ def _choose(form: Form, name: str, choices: Choices) -> None:
 
 
 class GrantForm(MotionForm):
-    """That a team without a paper may attack."""
+    """Motion that a team without a paper may attack."""
 
     button = "Move to grant it"
     field_order = ["team", "reason"]
@@ -84,20 +84,20 @@ class GrantForm(MotionForm):
         _choose(self, "team", [("", "Choose a team"), *rows])
 
     def save(self, *, by: User) -> Case:
-        """Move the grant."""
+        """Open the motion."""
         team = required(team_by_id(self.cleaned_data["team"]), InvalidInput(_NO_TEAM, "invalid", field="team"))
         return motions.grant_move(team, by=by, **self.motion_arguments())
 
 
 class RevokeGrantForm(MotionForm, RowForm):
-    """That a grant is taken back."""
+    """Motion to revoke a grant."""
 
     action, button, look = "revoke", "Move to revoke it", "final"
     keys = ("grant",)
     grant = RowNumberField()
 
     def save(self, *, by: User) -> Case:
-        """Move to take it back."""
+        """Open the motion."""
         grant = required(
             entitlement_by_number(self.cleaned_data["grant"]), InvalidInput("Choose a grant of the list.", "invalid")
         )
@@ -116,7 +116,7 @@ class DefensesField(forms.MultipleChoiceField):
 
 
 class StakeMotionForm(MotionForm):
-    """That defenses are staked together."""
+    """Motion to stake defenses together."""
 
     names = {"defenses": "defense"}
     button = "Move to stake them"
@@ -133,7 +133,7 @@ class StakeMotionForm(MotionForm):
         _choose(self, "defense", [(each.public_id, each.name) for each in defenses])
 
     def save(self, *, by: User) -> Case:
-        """Move to stake them."""
+        """Open the motion."""
         chosen = defenses_named(self.cleaned_data["defense"])
         if not chosen:
             raise InvalidInput("Choose at least one defense.", "invalid", field="defenses")
@@ -142,7 +142,7 @@ class StakeMotionForm(MotionForm):
 
 
 class ReturnAnswerForm(MotionForm, RowForm):
-    """What a team is answered that wants its defense back."""
+    """Motion to answer a team that wants its defense returned."""
 
     action, button = "answer", "Move this answer"
     keys = ("stake",)
@@ -159,13 +159,13 @@ class ReturnAnswerForm(MotionForm, RowForm):
     )
 
     def clean(self) -> None:
-        """Refuse an answer to a team that asks no more."""
+        """Refuse an answer where the team's request is not open."""
         self._asked_back = return_request_of(self.cleaned_data["stake"])
         if self._asked_back is None:
             raise ValidationError("Nobody asks for this defense any more.", "not_asked")
 
     def save(self, *, by: User) -> Case:
-        """Move the answer."""
+        """Open the motion."""
         assert self._asked_back is not None, "clean refuses it"
         granted = self.cleaned_data["granted"] == "yes"
         return motions.answer_move(self._asked_back, granted=granted, by=by, **self.motion_arguments())
@@ -175,7 +175,7 @@ class ReturnAnswerForm(MotionForm, RowForm):
 
 
 class WithholdForm(MoneyForm, MotionForm):
-    """That money of a team, or of a team's share of a stake, is withheld."""
+    """Motion to withhold money of a team, or of a team's share of a stake."""
 
     button = "Move to withhold it"
     field_order = ["account", "team", "sum", "reason"]
@@ -195,13 +195,13 @@ class WithholdForm(MoneyForm, MotionForm):
         _choose(self, "team", [("", "Not of a stake"), *rows])
 
     def save(self, *, by: User) -> Case:
-        """Move to withhold it."""
+        """Open the motion."""
         account, team = account_and_team(self.cleaned_data, by)
         return motions.withhold_move(account, self.cleaned_data["sum"], team=team, by=by, **self.motion_arguments())
 
 
 class ReturnWithheldForm(MotionForm, RowForm):
-    """That what is withheld is given back."""
+    """Motion to give withheld money back."""
 
     action, button, look = "return", "Move to give it back", "secondary"
     keys = ("account", "team", "award")
@@ -211,14 +211,14 @@ class ReturnWithheldForm(MotionForm, RowForm):
     award = RowNumberField()
 
     def save(self, *, by: User) -> Case:
-        """Move to give it back."""
+        """Open the motion."""
         account, team = account_and_team(self.cleaned_data, by)
         award = award_by_number(self.cleaned_data["award"])
         return motions.return_move(account, team=team, award=award, by=by, **self.motion_arguments())
 
 
 def account_and_team(data: dict[str, Any], by: User) -> tuple[Account, Team | None]:
-    """Return the account that a form names, and of a stake the team whose share is meant.
+    """Return the account that a form names, and for a stake the team whose share is meant.
 
     A member who steps aside for the account's team may not know of it here (R21).
     """
@@ -236,7 +236,7 @@ def account_and_team(data: dict[str, Any], by: User) -> tuple[Account, Team | No
 
 
 class OneStakeMotionForm(MotionForm):
-    """What is moved about one stake, or about its award."""
+    """Base form of a motion about one stake, or about its award."""
 
     service: ClassVar[Callable[..., Case]]
     of_award: ClassVar[bool] = False
@@ -255,7 +255,7 @@ class OneStakeMotionForm(MotionForm):
 
 
 class AwardForm(OneStakeMotionForm):
-    """That the stake wins the prize."""
+    """Motion that the stake wins the prize."""
 
     button = "Move to award it"
     service = staticmethod(motions.award_move)
@@ -263,26 +263,26 @@ class AwardForm(OneStakeMotionForm):
     statement = TextField("Public statement", most=MOST_WORDS, rows=4)
 
     def motion_arguments(self) -> dict[str, Any]:
-        """Return the statement too."""
+        """Return the arguments with the statement."""
         return super().motion_arguments() | {"statement": self.cleaned_data["statement"]}
 
 
 class EndStakeForm(OneStakeMotionForm):
-    """That a stake which lost the race ends."""
+    """Motion to end a stake that lost the race."""
 
     action, button, look = "end", "Move to end it", "secondary"
     service = staticmethod(motions.end_move)
 
 
 class WithholdAwardForm(OneStakeMotionForm):
-    """That the stake's award is withheld."""
+    """Motion to withhold the stake's award."""
 
     action, button, look = "withhold", "Move to withhold it", "secondary"
     service, of_award = staticmethod(motions.award_withhold_move), True
 
 
 class ForfeitForm(OneStakeMotionForm):
-    """That what is withheld of the award goes back into the defenders' half."""
+    """Motion to return the award's withheld money to the defenders' half."""
 
     action, button, look = "forfeit", "Move to put it back", "final"
     service, of_award = staticmethod(motions.forfeit_move), True

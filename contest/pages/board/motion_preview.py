@@ -1,4 +1,4 @@
-"""The preview of a motion before it is opened (R21)."""
+"""Previews a motion to the board member before it is opened (R21)."""
 
 from typing import Any
 
@@ -21,9 +21,9 @@ _NOT_KEPT = ("csrfmiddlewaretoken", "do")
 
 
 def preview_or_open(request: HttpRequest, *forms: MotionForm, by: User, back: str) -> HttpResponse | None:
-    """Open the motion of the form that was sent, and go to `back`, an address; before that, show it as it will be read.
+    """Show the preview of a sent motion; once confirmed, open the motion and redirect to the address `back`.
 
-    None where the form is shown: nothing was sent, something is wrong, or the member goes back to change it.
+    None where the form has to be shown: nothing sent, something invalid, or the member goes back to change it.
     """
     form = next((each for each in forms if each.is_bound), None)
     if form is None or request.POST.get("do") == "change":
@@ -42,7 +42,7 @@ def preview_or_open(request: HttpRequest, *forms: MotionForm, by: User, back: st
 
 
 def _preview(form: MotionForm, by: User) -> dict[str, Any] | None:
-    """Return what the page shows of a motion: it is opened, read, and rolled back."""
+    """Return the preview's context: the motion is opened in a transaction, read, and rolled back."""
     framed = money_context(domain_now())
     with transaction.atomic():
         case = form.submit(by=by)

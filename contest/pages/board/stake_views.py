@@ -1,4 +1,4 @@
-"""The page of motions on stakes and of answers to return requests (R21, R32)."""
+"""Board page of stakes: motions to stake defenses, and to answer teams that want a stake returned (R21, R32)."""
 
 from collections.abc import Iterable
 
@@ -28,7 +28,7 @@ KINDS = (DecisionKind.STAKE, DecisionKind.RETURN)
 
 @page(board_member_of, "GET POST")
 def stakes(request: HttpRequest, member: User) -> HttpResponse:
-    """Show what may be staked and what is, and move a batch or an answer to a team."""
+    """Show defenses that may be staked and current stakes; open motions to stake a batch or to answer a team."""
     now = domain_now()
     aside = teams_stepped_aside_for(member, now=now)
     moved = [each for each in open_motions_for(member, *KINDS) if "defense" in each.case.subject]
@@ -58,7 +58,7 @@ def stakes(request: HttpRequest, member: User) -> HttpResponse:
 
 
 def _free(aside: set[int], moved: Iterable[OpenMotion]) -> list[Defense]:
-    """Return the defenses that the member may move to stake."""
+    """Return the defenses for which the member may open a motion to stake."""
     named = {defense for each in moved for defense in each.case.subject["defense"]}
     return [each for each in selectors.stakeable() if each.entry.team_id not in aside and each.pk not in named]
 
@@ -66,7 +66,7 @@ def _free(aside: set[int], moved: Iterable[OpenMotion]) -> list[Defense]:
 def _returns(
     stakes: Iterable[Stake], aside: set[int], moved: Iterable[OpenMotion], form: ReturnAnswerForm
 ) -> list[tuple[Stake, ReturnAnswerForm | None]]:
-    """Return what teams want back that the member may judge, each with its form; None where an answer is moved."""
+    """Return the return requests that the member may judge, each with its form, or None where a motion is open."""
     requested = [each for each in stakes if each.return_asked_at and each.defense.entry.team_id not in aside]
     answers = [each for each in moved if each.kind is DecisionKind.RETURN]
     answered = {stake.pk for stake in requested for each in answers if each.names("stake", stake.pk)}
@@ -74,7 +74,7 @@ def _returns(
 
 
 def _choice(defense: Defense) -> dict[str, object]:
-    """Return a defense that may be staked, with what the board should know before it does."""
+    """Return a defense that may be staked, with facts for the board's decision."""
     return {
         "defense": defense,
         "is_open": selectors.is_open(defense),

@@ -1,4 +1,4 @@
-"""The pages of the review board."""
+"""URLs of the review board's pages."""
 
 from django.urls import URLPattern, path
 

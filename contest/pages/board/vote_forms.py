@@ -73,7 +73,7 @@ class VoteForm(Form):
             now=domain_now(),
             choice=VoteChoice(data["choice"]),
             label=data["outcome"] if overrules and not rejects else "",
-            # What is ticked under another choice than the rejection is no part of the vote.
+            # Reasons count only with the choice of a rejection.
             reasons=data["reasons"] if overrules and rejects else [],
             words=data["words"],
             public=data["public"],
@@ -94,7 +94,7 @@ def _initial(vote: Vote | None) -> dict[str, Any]:
 
 
 class DropMotionForm(Form):
-    """That a member takes their motion back."""
+    """A member withdraws their motion."""
 
     def save(self, *, case: Case, by: User) -> CaseDecision:
         """Close the motion."""
@@ -102,8 +102,8 @@ class DropMotionForm(Form):
 
 
 class CaseDecisionForm(Form):
-    """That a member confirms what the votes decide. `seen` is the mark of the votes that they saw, `previewed` the
-    explanation as they saw it in public."""
+    """A member confirms the outcome of the votes. `seen` is the mark of the votes that the member saw, `previewed` the
+    explanation in the preview that the member saw."""
 
     seen = forms.CharField(required=False)
     previewed = TextField("", most=MOST_CHARACTERS, required=False)
@@ -117,7 +117,7 @@ class CaseDecisionForm(Form):
 
     @property
     def is_previewed(self) -> bool:
-        """Say whether the explanation is the one that the member saw as the public will."""
+        """Say whether the explanation is the one in the preview that the member saw."""
         self.is_valid()
         return bool(self.cleaned_data.get("previewed") == self.cleaned_data.get("explanation"))
 
@@ -128,8 +128,8 @@ class CaseDecisionForm(Form):
 
 
 def _published(count: VoteCount) -> str:
-    """Return what members who voted for what is decided publish: the explanation begins with it."""
+    """Return the public explanations of the votes for the outcome: the initial text of the decision's explanation."""
     texts: Sequence[str] = [
         vote.words for vote in count.votes if vote.public and agrees(ballot_of(vote), count.decides)
     ]
-    return "\n\n".join(dict.fromkeys(texts))  # each text once, whoever wrote it too
+    return "\n\n".join(dict.fromkeys(texts))  # identical texts once, whoever wrote them

@@ -1,4 +1,4 @@
-"""The page of withheld prizes (R21, R38)."""
+"""Board page of withheld prizes (R21, R38)."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -29,7 +29,7 @@ KINDS = (DecisionKind.WITHHOLD, DecisionKind.RETURN, DecisionKind.FORFEIT)
 
 @page(board_member_of, "GET POST")
 def board_withheld(request: HttpRequest, member: User) -> HttpResponse:
-    """Show what is withheld; move to withhold money of a team or a stake with a public reason, or to give it back."""
+    """Show withheld money; open motions to withhold money of a team or a stake, or to return it."""
     now = domain_now()
     framed, aside = money_context(now), teams_stepped_aside_for(member, now=now)
     currency = framed["currency"]
@@ -59,7 +59,7 @@ def board_withheld(request: HttpRequest, member: User) -> HttpResponse:
 
 
 def _words(each: WithheldAmount) -> str:
-    """Return whose money is withheld; of a stake it is the share of one team."""
+    """Return in words whose money is withheld; for a stake it is the share of one team."""
     words = account_words(each.account)
     if each.award is not None:
         words = f"{words}, its award for {each.award.stake.defense.name}"
@@ -69,7 +69,7 @@ def _words(each: WithheldAmount) -> str:
 
 
 def _has_open_return_motion(each: WithheldAmount, moved: Iterable[OpenMotion]) -> bool:
-    """Say whether it is moved already to give this back."""
+    """Say whether a motion to return this money is open."""
     rows = subject_of(each.account, each.team, each.award)
     return any(motion.kind is DecisionKind.RETURN and motion.case.subject == rows for motion in moved)
 

@@ -1,1 +1,1 @@
-"""What organizers open."""
+"""Pages of the organizers."""

@@ -1,4 +1,4 @@
-"""The organizers' pages of attacks: all of them, and the pictures that look alike (R26)."""
+"""Organizers' pages of attacks: the list of all, and the near duplicates (R26)."""
 
 from datetime import datetime
 
@@ -29,7 +29,7 @@ WEEKS_OFFERED = 60
 
 
 class AttackFilter(ListFilter):
-    """Attacks by week."""
+    """Filters attacks by week."""
 
     week = ChoiceFilter(
         label="Week",
@@ -39,7 +39,7 @@ class AttackFilter(ListFilter):
 
 
 class SeenForm(RowForm):
-    """That a pair was looked at."""
+    """Marks a pair as seen."""
 
     keys = ("pair",)
     pair = RowNumberField()
@@ -47,7 +47,7 @@ class SeenForm(RowForm):
 
 @page(organizer_of)
 def all_attacks(request: HttpRequest, organizer: User) -> HttpResponse:
-    """List what every team sent, newest first, of one week or of all."""
+    """List the attacks of all teams, newest first, of one week or of all."""
     now = domain_now()
     filtered = AttackFilter(request, attacks_received())
     page = page_of(request, filtered.rows, ON_A_PAGE)
@@ -68,7 +68,7 @@ def all_attacks(request: HttpRequest, organizer: User) -> HttpResponse:
 
 @page(organizer_of, "GET POST")
 def near_duplicates(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Show the pairs that look alike side by side, with their distance and who sent them; one is marked as seen."""
+    """Show pairs of similar pictures side by side, with distance and senders; a POST marks a pair as seen."""
     now, form = domain_now(), SeenForm.of(request)
     seen = request.GET.get("show") == "seen"
     if form.is_valid():

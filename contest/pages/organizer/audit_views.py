@@ -1,4 +1,4 @@
-"""The organizers' page of the audit trail, its file, and the check of its chain."""
+"""Organizers' pages of the audit trail: the list, its CSV file, and the check of its hash chain."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
@@ -32,7 +32,7 @@ Rows = QuerySet[AuditEntry]
 
 
 class TrailFilter(ListFilter):
-    """Rows by action, user name, day in the contest's time zone, and text."""
+    """Filters rows by action, user name, day in the contest's time zone, and text."""
 
     action = ChoiceFilter(
         label="What",

@@ -1,4 +1,4 @@
-"""The organizers' pages of corrections: what moved wrongly, and what teams gave back, by two people."""
+"""Organizers' pages of ledger corrections and repayments: one organizer requests, another confirms."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ OVER_SHOWN = 20
 
 @page(organizer_of, "GET POST")
 def corrections(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Show the corrections and what can be corrected; ask for one, or for what a team gave back."""
+    """Show corrections and entries that can be corrected; request a correction, or record a team's repayment."""
     now, owed = domain_now(), correcting.owed_by_teams()
     shown = money_context(now)
     correction = CorrectionForm.of(request, currency=shown["currency"], initial=_chosen(request))
@@ -54,7 +54,7 @@ def corrections(request: HttpRequest, organizer: User) -> HttpResponse:
 
 
 def _chosen(request: HttpRequest) -> dict[str, str]:
-    """Return what the form begins with: the movement that the address names, with all that is left of it."""
+    """Return initial values: the ledger entry that the address names, with the sum of it that is not corrected."""
     number = whole_number(request.GET.get("entry", "")[:18])
     found = correcting.movement(number) if number is not None else None
     return {"entry": str(found.entry.pk), "sum": plain_amount(found.left)} if found and found.left else {}
@@ -65,7 +65,7 @@ def _way(of: correcting.Movement) -> str:
 
 
 def corrected(each: Correction) -> tuple[Correction, str]:
-    """Return a correction with the words for what it corrects."""
+    """Return a correction, with the corrected entry in words."""
     if each.corrects is None:
         return each, f"team {each.team} gave back what it owes"
     found = correcting.Movement(each.corrects, 0)
@@ -74,7 +74,7 @@ def corrected(each: Correction) -> tuple[Correction, str]:
 
 @page(organizer_of, "GET POST")
 def correction(request: HttpRequest, organizer: User, number: int) -> HttpResponse:
-    """Show a correction; confirm it, or call it off."""
+    """Show a correction; confirm or cancel it."""
     form = CancelCorrectionForm if "cancel" in request.POST else ConfirmCorrectionForm
     sent = form(request.POST if request.method == "POST" else None)
     if done := sent.submit(correction=_row(number), by=organizer):

@@ -1,4 +1,4 @@
-"""The organizers' page of letters."""
+"""Organizers' pages of letters, the e-mails that the system sends."""
 
 from csp.constants import NONE, SELF, UNSAFE_INLINE
 from csp.decorators import csp, csp_update
@@ -17,7 +17,7 @@ from policy.selectors import policy_in_force
 
 ON_A_PAGE = 50
 MOST_FILED = 50
-# A letter's HTML has its colours in place and loads nothing; no script of it ever runs.
+# A letter's HTML has inline styles and loads nothing; scripts in it never run.
 _OF_A_LETTER = {
     "default-src": [NONE],
     "style-src": [UNSAFE_INLINE],
@@ -30,7 +30,7 @@ _OF_A_LETTER = {
 
 @page(organizer_of, "GET POST")
 def letters(request: HttpRequest, organizer: User) -> HttpResponse:
-    """List letters, and let those that did not leave be tried again."""
+    """List letters; a POST retries those that were not sent."""
     now = domain_now()
     if request.method == "POST":
         name = text(request, "letter", 40)
@@ -61,7 +61,7 @@ def letters(request: HttpRequest, organizer: User) -> HttpResponse:
 @page(organizer_of)
 @csp_update({"frame-src": [SELF]})  # type: ignore[arg-type]  # its types know views of one argument alone
 def letter(request: HttpRequest, organizer: User, name: str) -> HttpResponse:
-    """Show one letter as it leaves, where all are shown."""
+    """Show one letter as it is sent, where all letters are listed."""
     found, now = _letter_or_404(name), domain_now()
     mail = found.mail()
     context = {
@@ -78,7 +78,7 @@ def letter(request: HttpRequest, organizer: User, name: str) -> HttpResponse:
 @csp(_OF_A_LETTER)  # type: ignore[arg-type]  # as above
 @xframe_options_sameorigin
 def letter_html(request: HttpRequest, organizer: User, name: str) -> HttpResponse:
-    """Answer a letter's HTML part as a page that may do nothing."""
+    """Return a letter's HTML part as a page without any permission."""
     html = _html(_letter_or_404(name).mail())
     if not html:
         raise Http404("no such part")

@@ -1,4 +1,4 @@
-"""The organizers' forms of money: deposits, payments, corrections, and what teams gave back."""
+"""Organizers' forms of prize money: deposits, payments, corrections, repayments by teams."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ _NO_TEAM = "Choose the team that gave money back."
 
 
 class DepositForm(MoneyForm):
-    """What was received for the prizes."""
+    """Records a deposit of prize money."""
 
     sum = SumField()
     reason = TextField("Where it came from (it is public)", most=MOST_WORDS, rows=2)
@@ -32,7 +32,7 @@ class DepositForm(MoneyForm):
 
 
 class PaidForm(Form):
-    """That a payment was made."""
+    """Records that a payment was made."""
 
     reference = TextField("The bank's reference", most=200)
 
@@ -42,7 +42,7 @@ class PaidForm(Form):
 
 
 class CancelPaymentForm(Form):
-    """That a payment is not made."""
+    """Cancels a payment."""
 
     def save(self, *, payment: Payment, by: User) -> Payment:
         """Cancel the payment."""
@@ -50,14 +50,14 @@ class CancelPaymentForm(Form):
 
 
 class CorrectionForm(MoneyForm):
-    """What moved wrongly, and how much of it is taken back."""
+    """Requests a correction: a wrong ledger entry, and how much of it is reversed."""
 
     entry = WholeNumberField("Number of the entry", error="Write the number of the entry.")
     sum = SumField("Sum to take back")
     reason = TextField("What was wrong (it is public)", most=MOST_WORDS, rows=2)
 
     def save(self, *, by: User) -> Correction:
-        """Ask for the correction, which another organizer confirms."""
+        """Request the correction, which another organizer confirms."""
         data = self.cleaned_data
         return corrections.correction_request(
             entry=data["entry"], cents=data["sum"], reason=data["reason"], by=by, now=domain_now()
@@ -65,7 +65,7 @@ class CorrectionForm(MoneyForm):
 
 
 class RepaymentForm(MoneyForm):
-    """What a team gave back."""
+    """Requests to record a team's repayment."""
 
     team = forms.ChoiceField(label="Team", error_messages={"required": _NO_TEAM, "invalid_choice": _NO_TEAM})
     sum = SumField()
@@ -77,7 +77,7 @@ class RepaymentForm(MoneyForm):
         self.fields["team"].choices = [("", "Choose a team"), *rows]  # type: ignore[attr-defined]
 
     def save(self, *, by: User) -> Correction:
-        """Ask for the repayment to be recorded, which another organizer confirms."""
+        """Request to record the repayment, which another organizer confirms."""
         team = team_by_id(self.cleaned_data["team"])
         assert team is not None, "it is one of the choices"
         return corrections.repayment_request(
@@ -86,7 +86,7 @@ class RepaymentForm(MoneyForm):
 
 
 class ConfirmCorrectionForm(Form):
-    """That a correction is right."""
+    """Confirms a correction."""
 
     def save(self, *, correction: Correction, by: User) -> str:
         """Post it."""
@@ -95,7 +95,7 @@ class ConfirmCorrectionForm(Form):
 
 
 class CancelCorrectionForm(Form):
-    """That a correction is called off."""
+    """Cancels a correction."""
 
     def save(self, *, correction: Correction, by: User) -> str:
         """Cancel it."""

@@ -1,4 +1,4 @@
-"""The organizers' pages of money: deposits, what is due, payments by two, the check, and the files."""
+"""Organizers' pages of prize money: deposits, sums due, payments, the check of the ledger, CSV files."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ PAYMENTS_SHOWN = 20
 
 @page(organizer_of, "GET POST")
 def organizer_money(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Show the organizers' page, and take a deposit."""
+    """Show the organizers' page of money; a POST records a deposit."""
     form = DepositForm.of(request, currency=_currency())
     if entry := form.submit(by=organizer):
         return redirect_with_message(
@@ -72,7 +72,7 @@ def _page(request: HttpRequest, form: DepositForm) -> HttpResponse:
 
 @page(organizer_of, "POST")
 def payment_new(request: HttpRequest, organizer: User, public_id: str) -> HttpResponse:
-    """Ask for the payment of all that is due to a team."""
+    """Request the payment of all that is due to a team."""
     team = team_named(public_id)
     try:
         payment = payment_request(team=team, by=organizer, now=domain_now())
@@ -112,7 +112,7 @@ def payment(request: HttpRequest, organizer: User, number: int) -> HttpResponse:
 
 @page(organizer_of)
 def payables_csv(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Answer what is due to each team as a CSV file."""
+    """Return the sums due to each team as a CSV file."""
     now = domain_now()
     rows = exports.payable_rows(currency=str(money_context(now)["currency"]), now=now)
     return csv_file(f"payables-{now:%Y-%m-%d}", exports.PAYABLE_COLUMNS, rows)
@@ -120,7 +120,7 @@ def payables_csv(request: HttpRequest, organizer: User) -> HttpResponse:
 
 @page(organizer_of)
 def receipts_csv(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Answer all that came in and went out as a CSV file."""
+    """Return all incoming and outgoing money as a CSV file."""
     now = domain_now()
     rows = exports.receipt_rows(currency=str(money_context(now)["currency"]))
     return csv_file(f"receipts-{now:%Y-%m-%d}", exports.RECEIPT_COLUMNS, rows)

@@ -1,5 +1,5 @@
-"""The organizers' pages behind the overview: a week with its unfinished pictures, those taskers differ on, and its
-one button, which reminds the board."""
+"""Organizers' pages behind the overview: a week's unfinished pictures, pictures that taskers disagree on, and the
+button that reminds the board."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -33,7 +33,7 @@ MOST_SHOWN = 60
 
 @page(organizer_of)
 def week_left(request: HttpRequest, organizer: User, week: str) -> HttpResponse:
-    """Show the steps of a week, and what of it misses answers: the pictures at risk, the least likely first."""
+    """Show the steps of a week, and its pictures that miss answers: those at risk, the least likely first."""
     known = existing_week(week)
     name = known.name
     found = deadlines(now=domain_now())
@@ -66,7 +66,7 @@ def _with_pictures(waiting: Sequence[UnfinishedPicture], now: datetime) -> list[
 
 @page(organizer_of)
 def differing(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Show the pictures ruled on lately on which the taskers differed most, with what each said, without names."""
+    """Show recently ruled pictures on which taskers disagreed most, with their answers, without names."""
     now = domain_now()
     found = disagreement(now=now)
     answers = counted_answers([each.panel_id for each in found.pictures])
@@ -86,7 +86,7 @@ def differing(request: HttpRequest, organizer: User) -> HttpResponse:
 
 @page(organizer_of, "POST")
 def remind(request: HttpRequest, organizer: User, public_id: str) -> HttpResponse:
-    """Remind the members of the board who did not vote on a case (R19), and lead back to the overview."""
+    """Remind the board members who did not vote on a case (R19), and redirect to the overview."""
     try:
         told = case_remind(public_id=public_id, by=organizer, now=domain_now())
     except Conflict as refused:

@@ -1,4 +1,4 @@
-"""The organizers' overview."""
+"""Organizers' first page: an overview of the contest's pipeline."""
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
@@ -12,11 +12,11 @@ from contest.operations.overview import organizer_overview as read_overview
 
 @page(organizer_of)
 def overview(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Show the pipeline as it stands."""
+    """Show the present state of the pipeline."""
     return render(request, "contest/overview.html", {"page": read_overview(now=domain_now())})
 
 
 @page(organizer_of)
 def overview_now(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Answer the changing part of the overview, for the page that refreshes itself."""
+    """Return the changing part of the overview, for the page's automatic refresh."""
     return render(request, "contest/_overview.html", {"page": read_overview(now=domain_now())})

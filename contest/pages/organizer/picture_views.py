@@ -1,4 +1,4 @@
-"""The organizers' pages of pictures: all of them with where each stands, and taking photographs in."""
+"""Organizers' pages of pictures: the list with each one's stage, its CSV file, the import of photographs."""
 
 from django import forms
 from django.contrib.auth.models import User
@@ -39,7 +39,7 @@ ORIGIN_WORDS = {
     Origin.GOLD: "gold",
     Origin.EXAMPLE: "example",
 }
-# Attacks come from teams alone.
+# Organizers import no attacks: those come from teams.
 _IMPORTED = (
     (Origin.DATASET.value, "the dataset: labeled, ruled and released"),
     (Origin.GOLD.value, "gold: known answers that taskers are checked by, never released"),
@@ -54,7 +54,7 @@ _WORDS = {
 
 
 class PictureFilter(ListFilter):
-    """Pictures by ID, file or source, by origin, by where they stand, and by verdict."""
+    """Filters pictures by ID, file or source, by origin, by stage, and by verdict."""
 
     words = CharFilter(label="Find", method=filter_method(pictures_named), widget=forms.TextInput(_WORDS))
     origin = ChoiceFilter(
@@ -75,7 +75,7 @@ class PictureFilter(ListFilter):
 
 
 class ImportForm(Form):
-    """Photographs to take in, with where they come from and on which terms (R3)."""
+    """Imports photographs, with their source and licence (R3)."""
 
     image = PicturesField(
         accept="image/*,application/zip,.zip",
@@ -88,7 +88,7 @@ class ImportForm(Form):
     labeled = forms.BooleanField(label="Give them to taskers to label", required=False, initial=True)
 
     def save(self, *, request: HttpRequest, by: User) -> list[Imported]:
-        """Take them in."""
+        """Import them."""
         data, now = self.cleaned_data, domain_now()
         terms = ImportTerms(
             source=data["source"],
@@ -103,7 +103,7 @@ class ImportForm(Form):
 
 @page(organizer_of)
 def pictures(request: HttpRequest, organizer: User) -> HttpResponse:
-    """List all pictures, newest first, with where each stands and its ruling."""
+    """List all pictures, newest first, with the stage and the ruling of each."""
     now = domain_now()
     filtered = PictureFilter(request, pictures_received())
     page = page_of(request, filtered.rows, ON_A_PAGE)
@@ -122,7 +122,7 @@ def pictures(request: HttpRequest, organizer: User) -> HttpResponse:
 
 @page(organizer_of)
 def pictures_csv(request: HttpRequest, organizer: User) -> StreamingHttpResponse:
-    """Answer the filtered pictures as a CSV file, newest first."""
+    """Return the filtered pictures as a CSV file, newest first."""
     rows = PictureFilter(request, pictures_received()).rows
     return streamed_csv(f"pictures-{domain_now():%Y-%m-%d}", COLUMNS, rows, picture_columns)
 
@@ -130,7 +130,7 @@ def pictures_csv(request: HttpRequest, organizer: User) -> StreamingHttpResponse
 @page(organizer_of, "GET POST")
 @bounded_upload(upload_place)
 def pictures_new(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Take photographs in; the page's script sends few at a time and is answered in JSON."""
+    """Import photographs; the page's script sends a few at a time and gets JSON."""
     form = ImportForm.of(request)
     outcomes = form.submit(request=request, by=organizer)
     if wants_json(request):

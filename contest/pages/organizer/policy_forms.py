@@ -1,4 +1,4 @@
-"""Forms of the policy's numbers: recording a version, calling one back, and trying numbers on the answers there are."""
+"""Forms of the policy, the contest's numbers: record or call back a version, try numbers on existing answers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from policy.models import PolicyVersion
 from policy.numbers import Policy
 from policy.selectors import PolicyInForce
 
-# The numbers that a verdict depends on (R7, R10, R14, R15): these can be tried.
+# The numbers that verdicts depend on (R7, R10, R14, R15): the what-if page can try these.
 TRIED = ("min_box_fraction", "panel_size", "outline_gate", "occlusion_allowed")
 _NO_REASON = "Give the reason: it is public."
 
@@ -45,9 +45,9 @@ class ZoneInput(forms.TextInput):
 
 
 class NumberField(forms.Field):
-    """A number of the policy, by its line of the table. It begins with what `policy` has; `held_by` says who has that.
+    """A number of the policy, by its row of the table. Its initial value is from `policy`; `held_by` names the source.
 
-    What `policy` has stays possible, whatever the field would take today. A field that was not sent means the same.
+    The value of `policy` is always allowed, even outside today's range. A field that was not sent keeps it.
     """
 
     def __init__(self, number: PolicyNumber, policy: Policy, held_by: str) -> None:
@@ -70,15 +70,15 @@ class NumberField(forms.Field):
         return ZoneInput(attributes) if self.number.name == "time_zone" else forms.TextInput(attributes)
 
     def prepare_value(self, value: Any) -> str:
-        """Return a value as it is typed."""
+        """Return a value as a person types it."""
         return value if isinstance(value, str) else self.number.text(value)
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        """Return what is shown: what was sent, or else what the field began with."""
+        """Return the value to show: what was sent, or else the initial value."""
         return initial if data is None else data
 
     def to_python(self, value: Any) -> Value:
-        """Return the value; ValidationError for what makes no sense or is out of range."""
+        """Return the value; ValidationError for an invalid number or one out of range."""
         if value is None or value.strip() == self.number.text(self.held):
             return self.held
         read = self.number.read(value)
@@ -88,7 +88,7 @@ class NumberField(forms.Field):
 
 
 class NumbersForm(Form):
-    """A form with numbers of the policy, which begin with those of `version`."""
+    """A form with numbers of the policy; the initial values are those of `version`."""
 
     held_by: ClassVar[str] = "In force"
     numbers: ClassVar[Iterable[str]] = NUMBERS
@@ -102,12 +102,12 @@ class NumbersForm(Form):
 
     @property
     def policy(self) -> Policy:
-        """Return the version's policy with the numbers that were typed, of a form that is valid."""
+        """Return the version's policy with the typed numbers; the form must be valid."""
         return replace(self.version.policy, **{name: self.cleaned_data[name] for name in self.numbers})
 
 
 def tried_query(policy: Policy) -> str:
-    """Return the numbers that can be tried for an address: of their trial, or of the form that records a version."""
+    """Return the numbers of `policy` that can be tried, as the query of the what-if page's address."""
     return urlencode({name: NUMBERS[name].text(NUMBERS[name].of(policy)) for name in TRIED})
 
 
@@ -118,7 +118,7 @@ class WhatIfForm(NumbersForm):
 
     @property
     def tried(self) -> TriedNumbers:
-        """Return what to try, of a form that is valid."""
+        """Return the policy to try; the form must be valid."""
         policy = self.policy
         rules = VerdictPolicy(policy.name, policy.min_box_fraction, policy.outline_gate, policy.occlusion_allowed)
         return TriedNumbers(rules, policy.panel_size)
@@ -138,7 +138,7 @@ class NumberGroup:
 
     @property
     def open(self) -> bool:
-        """Return whether the group shows its fields at once: one is changed, or has to be corrected."""
+        """Return whether the group is expanded: a field of it is changed, or invalid."""
         return any(is_changed or field.errors for field, is_changed in self.fields)
 
 
@@ -171,7 +171,7 @@ class PolicyForm(NumbersForm):
         return bool(self[number.name].value().strip() != number.text(number.of(self.version.policy)))
 
     def clean(self) -> None:
-        """Refuse a form without a reason, or where more is needed than there is."""
+        """Refuse a form without a reason, or where a try needs more right answers than it has pictures."""
         data = self.cleaned_data
         for name, of in NEEDED_OF.items():
             if name in data and of in data and data[name] > data[of]:
@@ -180,7 +180,7 @@ class PolicyForm(NumbersForm):
             self.add_error("reason", _NO_REASON)
 
     def on_top_of(self, newest: PolicyVersionRow) -> Self:
-        """Return the same on top of another version: what was not changed is as that version has it."""
+        """Return the same form on top of another version: unchanged numbers are those of that version."""
         typed = {name: self.data[name] for name in self.changed_data if name in self.data and name != "base"}
         return type(self)(initial=typed, version=newest, zone=self.zone)
 
@@ -192,12 +192,12 @@ class PolicyForm(NumbersForm):
 
 
 class CallBackForm(Form):
-    """That the newest version, which is to come, is called back."""
+    """Calls back the newest version before it is in force."""
 
     version = RowNumberField()
     reason = TextField("Why (it is public)", most=MOST_REASON_CHARACTERS, rows=2)
 
     def save(self, *, by: User) -> PolicyVersion:
-        """Record one more version, which goes on with the numbers of the one before."""
+        """Record another version, which keeps the numbers of the version before."""
         data = self.cleaned_data
         return policy_call_back(data["version"], reason=data["reason"], by=by, now=domain_now())

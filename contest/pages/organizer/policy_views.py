@@ -1,4 +1,4 @@
-"""The organizers' pages of the policy: what holds, what held and is to come, and recording another version."""
+"""Organizers' pages of the policy, the contest's numbers: all versions, and recording another one."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -26,7 +26,7 @@ from policy.selectors import policy_in_force
 
 @page(organizer_of, "GET POST")
 def policy(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Show every version with what it changed and by whom, and call back the newest one before it holds."""
+    """Show every version with its changes and author, and call back the newest one before it is in force."""
     now, form = domain_now(), CallBackForm.of(request)
     if row := form.submit(by=organizer):
         called_back = row.version - 1
@@ -49,7 +49,7 @@ def policy(request: HttpRequest, organizer: User) -> HttpResponse:
 
 @page(organizer_of, "GET POST")
 def policy_new(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Take other numbers, a reason and a moment; show exactly what they change; then record them."""
+    """Take new numbers, a reason and a date; preview exactly what changes; then record the version."""
     now, do = domain_now(), request.POST.get("do")
     zone, found = policy_in_force(now).policy.time_zone, policy_history(now=now)
     form = _form_of(request, found, now, zone)
@@ -66,14 +66,14 @@ def policy_new(request: HttpRequest, organizer: User) -> HttpResponse:
 
 
 def _form_of(request: HttpRequest, found: list[PolicyVersionRow], now: datetime, zone: str) -> PolicyForm:
-    """Return what was typed, on top of the version it was begun on.
+    """Return the form as typed, on top of the version on which it was begun.
 
     The page begins with the newest version's numbers, those that the address has instead, and the next end of a week
     that can still be chosen."""
     newest = found[0]
     if request.method == "POST":
         base = whole_number(request.POST.get("base", ""))
-        # Of a version that is unknown, everything recorded may be news.
+        # Unknown version: every recorded number may be a change.
         begun = next((each for each in found if each.version == base), found[-1])
         return PolicyForm(request.POST, version=begun, zone=zone)
     since = moment_text(week_at(max(now + LEAST_NOTICE, newest.since)).end, zone)
@@ -83,7 +83,7 @@ def _form_of(request: HttpRequest, found: list[PolicyVersionRow], now: datetime,
 def _page_after_conflict(
     request: HttpRequest, form: PolicyForm, found: list[PolicyVersionRow], now: datetime
 ) -> HttpResponse:
-    """Show what was recorded meanwhile, and the form on top of it with everything that was typed."""
+    """Show the version recorded in the meantime, and the typed form on top of it."""
     newest = found[0]
     meanwhile = [each for each in reversed(found) if each.version > form.version.version]
     return _page(request, form.on_top_of(newest), newest, now, meanwhile)

@@ -1,4 +1,4 @@
-"""The organizers' page of releases: what each ended week waits for, what is being built, and asking for it now."""
+"""Organizers' pages of weekly releases: what each ended week waits for, progress, and releasing a week now."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -30,18 +30,18 @@ from policy.calendar import Week
 
 BUILDS_SHOWN = 12
 WEEKS_SHOWN = 12
-_FRESH_SECONDS = 60  # counting what waits takes a while on a week of a hundred thousand pictures
+_FRESH_SECONDS = 60  # counting takes a while on a week of a hundred thousand pictures
 
 
 @page(organizer_of)
 def releases(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Show where the publication of each week stands."""
+    """Show the progress of each week's publication."""
     return render(request, "record/organizer.html", _context(domain_now()))
 
 
 @page(organizer_of)
 def releases_now(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Answer the changing part of the page, for the page that refreshes itself."""
+    """Return the changing part of the page, for its automatic refresh."""
     return render(request, "record/_organizer.html", _context(domain_now()))
 
 
@@ -59,7 +59,7 @@ def _context(now: datetime) -> dict[str, Any]:
 
 
 def _signature_facts() -> dict[str, Any]:
-    """Return the key that signs, what is not signed though it should be, and what is wrong with the list of keys."""
+    """Return the signing key, the releases that lack a signature, and the errors in the list of keys."""
     try:
         newest = keys.public_keys(settings.RELEASE_DIR).newest
         return {"key": newest, "unsigned": signatures.unsigned_releases(settings.RELEASE_DIR), "keys_problem": ""}
@@ -89,7 +89,7 @@ def _changed_since_release(release: Release) -> list[str]:
 
 
 class BuildForm(Form):
-    """That a week is released, also with pictures that still wait."""
+    """Requests the release of a week, also with pictures that still wait."""
 
     incomplete = forms.BooleanField(
         label="Publish the week as it stands, without what still waits",
@@ -98,15 +98,15 @@ class BuildForm(Form):
     )
 
     def save(self, *, week: Week, by: User) -> ReleaseBuild:
-        """Ask for the release."""
-        # Read again: what waited when the page was shown may have changed.
+        """Request the release."""
+        # Read again: this may have changed since the page was loaded.
         cache.delete(f"waiting-{week.name}")
         return builds.build_request(week, by=by, now=domain_now(), incomplete=self.cleaned_data["incomplete"])
 
 
 @page(organizer_of, "GET POST")
 def build(request: HttpRequest, organizer: User, name: str) -> HttpResponse:
-    """Show what a release of the week would leave out, and ask for it once that is confirmed."""
+    """Show what a release of the week would leave out; once confirmed, request it."""
     now, week, form = domain_now(), existing_week(name), BuildForm.of(request)
     if form.submit(week=week, by=organizer):
         hint(release_weeks.task)

@@ -1,4 +1,4 @@
-"""The form of a re-run: which answers are given again, and why."""
+"""Form that starts a re-run: which predictions of a defense are repeated, and why."""
 
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -22,12 +22,12 @@ _WHICH = {
     "between": "Answers given between two moments",
     "run": "Everything one run was asked",
 }
-# The fields that a choice reads; those of other choices may hold anything.
+# The fields that each choice uses; the fields of other choices are ignored.
 _READ = {"week": {"week"}, "device": {"device"}, "between": {"since", "until"}, "run": {"run"}}
 
 
 class StartRerunForm(Form):
-    """Which answers of `defense` are given again, and why. `scope` is None where the choice makes no sense."""
+    """Which predictions of `defense` are repeated, and why. `scope` is None while the form is invalid."""
 
     which = forms.ChoiceField(
         label="Which answers", choices=list(_WHICH.items()), widget=forms.RadioSelect, initial="all"
@@ -52,7 +52,7 @@ class StartRerunForm(Form):
             self.fields[name].label = f"{self.fields[name].label} ({zone})"
 
     def clean(self) -> None:
-        """Read the scope."""
+        """Set `scope` from the fields."""
         for name in set().union(*_READ.values()) - _READ.get(self.cleaned_data.get("which", ""), set()):
             self.errors.pop(name, None)
         if self.errors:

@@ -1,4 +1,4 @@
-"""The organizers' pages of re-runs: choose, look, start; then follow, stop, apply or cancel."""
+"""Organizers' pages of re-runs of a defense's predictions: preview, start, follow, stop, apply, cancel."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -34,7 +34,7 @@ BREAKS_SHOWN = 100
 
 @page(organizer_of, "GET POST")
 def rerun_new(request: HttpRequest, organizer: User, public_id: str) -> HttpResponse:
-    """Let an organizer choose which answers are given again, look at what it takes, and start it with a reason."""
+    """Let an organizer choose which predictions are repeated, preview the cost, and start the re-run with a reason."""
     now = domain_now()
     defense, is_sent = defense_named(public_id), request.method == "POST"
     looked_at = request.GET if "which" in request.GET else None
@@ -54,7 +54,7 @@ def rerun_new(request: HttpRequest, organizer: User, public_id: str) -> HttpResp
 
 
 def _preview(form: StartRerunForm) -> dict[str, Any]:
-    """Return what it takes; nothing, with the reason at the form, where it cannot be counted."""
+    """Return the preview; empty, with an error in the form, where the scope cannot be counted."""
     assert form.scope is not None, "the form was read"
     try:
         preview = reruns.rerun_preview(form.defense, form.scope)
@@ -73,7 +73,7 @@ def _breaks(resting: QuerySet[Break]) -> dict[str, Any]:
 
 @page(organizer_of)
 def rerun_page(request: HttpRequest, organizer: User, number: int) -> HttpResponse:
-    """Show how far a re-run is, and what differs so far."""
+    """Show the progress of a re-run, and the predictions that differ so far."""
     now, rerun = domain_now(), rerun_numbered(number)
     context = _standing(rerun, now) | _differences(rerun, now) | _breaks(_breaks_of(rerun))
     return render(request, "scoring_queue/rerun.html", context)
@@ -81,7 +81,7 @@ def rerun_page(request: HttpRequest, organizer: User, number: int) -> HttpRespon
 
 @page(organizer_of)
 def rerun_now(request: HttpRequest, organizer: User, number: int) -> HttpResponse:
-    """Answer how far a re-run is, for the page that refreshes itself."""
+    """Return the progress of a re-run, for the page's automatic refresh."""
     return render(request, "scoring_queue/_rerun.html", _standing(rerun_numbered(number), domain_now()))
 
 
@@ -109,7 +109,7 @@ def _differences(rerun: Rerun, now: datetime) -> dict[str, Any]:
 
 
 def _offered(rerun: Rerun, found: reruns.RerunProgress) -> list[str]:
-    """Return the names of the actions that make sense now, the likeliest first."""
+    """Return the names of the actions that are possible now, the likeliest first."""
     if rerun.state == RerunState.PREPARING:
         return ["cancel"]
     if rerun.state != RerunState.RUNNING:
@@ -119,7 +119,7 @@ def _offered(rerun: Rerun, found: reruns.RerunProgress) -> list[str]:
 
 
 def _breaks_of(rerun: Rerun) -> QuerySet[Break]:
-    """Return the breaks that rest on what it replaced, or would replace."""
+    """Return the breaks that depend on predictions that the re-run replaced or would replace."""
     if rerun.state == RerunState.APPLIED:
         return all_breaks().filter(prediction__superseded__rerun=rerun)
     if rerun.state != RerunState.RUNNING:
@@ -128,7 +128,7 @@ def _breaks_of(rerun: Rerun) -> QuerySet[Break]:
 
 
 class RerunAction(NamedTuple):
-    """Something an organizer may do with a re-run, with the words of its page."""
+    """An action of an organizer on a re-run, with the words of its page."""
 
     name: str
     title: str
@@ -178,7 +178,7 @@ ACTIONS = {
 
 @page(organizer_of, "GET POST")
 def rerun_action(request: HttpRequest, organizer: User, number: int, name: str) -> HttpResponse:
-    """Say what an action would do, and do it when it is confirmed."""
+    """Show what an action would do; once confirmed, do it."""
     now, action, refused = domain_now(), ACTIONS.get(name), ""
     rerun = rerun_numbered(number)
     if action is None:

@@ -26,35 +26,35 @@ from scoring.trials.services import trials_retry
 
 @page(organizer_of)
 def scoring_queue(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Show what waits, what runs, what gave up, and the scorers."""
+    """Show waiting, running and dead work, and the scorers."""
     return render(request, "scoring_queue/queue.html", {"page": queue_state(now=domain_now())})
 
 
 @page(organizer_of)
 def scoring_queue_now(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Answer the changing part, for the page that refreshes itself."""
+    """Return the changing part of the page, for its automatic refresh."""
     return render(request, "scoring_queue/_queue.html", {"page": queue_state(now=domain_now())})
 
 
 @page(organizer_of, "GET POST")
 def runs_try_again(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Say which runs would be tried again, all or the one in the address, and queue them when that is confirmed."""
+    """Show which dead runs would be retried, all or the one in the address; once confirmed, queue them."""
     dead = runs_to_retry().select_related("defense").order_by("-finished_at")
     return _try_again(request, organizer, "run", dead, runs_retry)
 
 
 @page(organizer_of, "GET POST")
 def trials_try_again(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Say which trials would be tried again, all or the one in the address, and queue them when that is confirmed."""
+    """Show which dead trials would be retried, all or the one in the address; once confirmed, queue them."""
     return _try_again(request, organizer, "trial", trials_to_retry(), trials_retry)
 
 
 def _try_again(
     request: HttpRequest, organizer: User, name: str, dead: QuerySet[Any], retry: Callable[..., int]
 ) -> HttpResponse:
-    """Answer the page of runs or trials that gave up; `name` is what one of them is called in the address."""
+    """Return the page of dead runs or trials; `name` is the query parameter that holds the number of one."""
     typed = (request.POST if request.method == "POST" else request.GET).get(name, "")
-    # None where no number was given, and for what cannot be one 0, which no row has: it must not mean all.
+    # None without a number; 0, which no row has, for an invalid one: that must not mean all.
     number = (whole_number(typed) or 0) if typed else None
     refused = ""
     if request.method == "POST":

@@ -1,4 +1,4 @@
-"""The organizers' page of stakes: payments to record, what is at stake, and defenses that should be published (R32)."""
+"""Organizers' page of stakes: payments to record, current stakes, defenses that should be published (R32)."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -23,7 +23,7 @@ LATEST = 50
 
 
 class ReceivedForm(RowForm):
-    """That the payment of a requested stake was received."""
+    """Records that the payment of a requested stake was received."""
 
     keys = ("stake",)
     stake = RowNumberField()
@@ -37,7 +37,7 @@ class ReceivedForm(RowForm):
 
 
 class DropStakeForm(Form):
-    """That a requested stake is dropped."""
+    """Cancels a requested stake."""
 
     stake = RowNumberField()
 
@@ -57,7 +57,7 @@ def _requested(number: int) -> Stake:
 
 @page(organizer_of, "GET POST")
 def stakes(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Show the stakes, and record a payment or drop a wish."""
+    """Show the stakes; record a payment, or cancel a request."""
     now, drops = domain_now(), "drop" in request.POST
     received = ReceivedForm(request.POST if request.method == "POST" and not drops else None)
     sent = DropStakeForm(request.POST) if drops else received
@@ -82,5 +82,5 @@ def stakes(request: HttpRequest, organizer: User) -> HttpResponse:
 
 
 def _flagged(rows: Iterable[Any]) -> list[tuple[Any, list[CopyFlag]]]:
-    """Return each row of an entry with what says that its defense looks like another one."""
+    """Return each row with the flags that its defense looks like a copy of another."""
     return [(row, copy_flags_of(row.entry.defense)) for row in rows]

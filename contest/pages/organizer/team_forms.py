@@ -18,12 +18,12 @@ _NO_TEAM = "Choose the team it becomes part of."
 
 
 def _midnight(day: date) -> datetime:
-    """Return when the day begins in the contest's time zone."""
+    """Return the beginning of the day in the contest's time zone."""
     return datetime.combine(day, time.min, ZoneInfo(policy_in_force(domain_now()).policy.time_zone))
 
 
 class OrganizerTeamForm(Form):
-    """A form about a team. `save` returns what was done, for the organizer to read."""
+    """A form about a team. `save` returns the message that the page shows."""
 
     def save(self, *, team: Team, by: User) -> str:
         """Do it."""
@@ -31,7 +31,7 @@ class OrganizerTeamForm(Form):
 
 
 class DeclareAssociationForm(OrganizerTeamForm):
-    """That a team is associated with the contest (R27)."""
+    """Declares that a team is associated with the contest (R27)."""
 
     since = DayField("First day", missing="Write the day it begins.")
     until = DayField("Last day, if it is known")
@@ -59,7 +59,7 @@ class AssociationForm(RowForm, OrganizerTeamForm):
 
 
 class EndAssociationForm(AssociationForm):
-    """When an association ends."""
+    """Ends an association at a date."""
 
     until = DayField("Last day", missing="Write the last day of the association.")
 
@@ -72,7 +72,7 @@ class EndAssociationForm(AssociationForm):
 
 
 class MistakenAssociationForm(AssociationForm):
-    """That an association was declared in error."""
+    """Voids an association that was declared in error."""
 
     reason = TextField("Reason (the team reads it)", most=associations.MOST_CHARACTERS, rows=2)
 
@@ -85,13 +85,13 @@ class MistakenAssociationForm(AssociationForm):
 
 
 class MergeForm(OrganizerTeamForm):
-    """The team that this one becomes part of."""
+    """Merges the team into another one."""
 
     into = forms.ChoiceField(label="Team that stays", error_messages={"required": _NO_TEAM, "invalid_choice": _NO_TEAM})
     reason = TextField("Reason (both teams read it)", most=services.MOST_REASON_CHARACTERS, rows=2)
 
     def for_team(self, team: Team) -> "MergeForm":
-        """Offer the teams that `team` may become part of."""
+        """Offer the teams that `team` may be merged into."""
         choices = ((each.public_id, f"{each.name} ({each.public_id})") for each in other_teams([team.pk]))
         self.fields["into"].choices = [("", "Choose a team"), *choices]  # type: ignore[attr-defined]
         return self
@@ -105,7 +105,7 @@ class MergeForm(OrganizerTeamForm):
 
 
 class AcceptEntitlementForm(Form):
-    """That a team's paper entitles it to attack (R25)."""
+    """Accepts a paper that entitles a team to attack (R25)."""
 
     def save(self, *, number: int, by: User) -> str:
         """Accept the request."""
@@ -114,7 +114,7 @@ class AcceptEntitlementForm(Form):
 
 
 class EntitlementAnswerForm(Form):
-    """A question about a request, or the reason why it is refused: the button says which."""
+    """A question about an entitlement request, or the reason for its refusal; the button says which."""
 
     words = TextField(
         "A question, or the reason of a refusal (the team reads it)", most=entitlements.MOST_CHARACTERS, rows=4
@@ -131,7 +131,7 @@ class EntitlementAnswerForm(Form):
 
 
 class RevokeEntitlementForm(Form):
-    """Why an accepted paper does not entitle the team any more."""
+    """Revokes an entitlement, with a reason."""
 
     words = TextField("Reason (the team reads it)", most=entitlements.MOST_CHARACTERS, rows=3)
 

@@ -35,7 +35,7 @@ def _zone() -> str:
 
 
 class TeamFilter(ListFilter):
-    """Teams by name or ID."""
+    """Filters teams by name or ID."""
 
     find = CharFilter(
         label="Name or ID", method=filter_method(selectors.teams_matching), widget=TextInput({"type": "search"})
@@ -44,7 +44,7 @@ class TeamFilter(ListFilter):
 
 @page(organizer_of)
 def teams(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Show what waits for an organizer, and every team."""
+    """Show requests that wait for an organizer, and every team."""
     now, filtered = domain_now(), TeamFilter(request, selectors.all_teams())
     page = page_of(request, filtered.rows, _PER_PAGE)
     context = {
@@ -90,7 +90,7 @@ def team(request: HttpRequest, organizer: User, public_id: str) -> HttpResponse:
 
 @page(organizer_of, "GET POST")
 def entitlement(request: HttpRequest, organizer: User, number: int) -> HttpResponse:
-    """Show a request with every step; decide it, and revoke what was accepted."""
+    """Show an entitlement request with every step; decide it, or revoke an accepted one."""
     found = selectors.entitlement_numbered(number)
     accept, revoke = (
         AcceptEntitlementForm.of(request, action="accept"),
@@ -117,7 +117,7 @@ def entitlement(request: HttpRequest, organizer: User, number: int) -> HttpRespo
 
 @page(organizer_of, "GET POST")
 def same_person(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Show the accounts that look like one person, with the figures; look again when asked to."""
+    """Show the accounts that look like one person, with figures; a POST searches again."""
     if request.method == "POST":
         new = same_persons_find(now=domain_now(), by=organizer)
         return redirect_with_message(

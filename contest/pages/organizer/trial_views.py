@@ -1,4 +1,4 @@
-"""The organizers' page that asks for a trial of a defense (R31): choose which, look at what it does, ask."""
+"""Organizers' page that requests a trial of a defense (R31): choose, preview, confirm."""
 
 from datetime import datetime
 from random import SystemRandom
@@ -28,7 +28,7 @@ from scoring.trials import selectors, services
 
 
 class TrialWords(NamedTuple):
-    """A kind of trial in the words of its page."""
+    """The words that the page uses for one kind of trial."""
 
     title: str
     does: str
@@ -60,7 +60,7 @@ KINDS = {
 
 
 class TrialForm(Form):
-    """Which trial is asked for."""
+    """Requests a trial."""
 
     kind = forms.ChoiceField(
         label="Which trial",
@@ -70,14 +70,14 @@ class TrialForm(Form):
     )
 
     def save(self, *, defense: Defense, by: User, now: datetime) -> Trial:
-        """Ask for the trial."""
+        """Request the trial."""
         kind, policy = TrialKind(self.cleaned_data["kind"]), policy_in_force(now).policy
         return services.trial_request(defense, kind, by=by, policy=policy, now=now, rng=SystemRandom())
 
 
 @page(organizer_of, "GET POST")
 def trial_new(request: HttpRequest, organizer: User, public_id: str) -> HttpResponse:
-    """Let an organizer choose a trial, look at what it does and replaces, and ask for it."""
+    """Let an organizer choose a trial, preview its effects, and request it."""
     now, defense, is_sent = domain_now(), defense_named(public_id), request.method == "POST"
     policy = policy_in_force(now).policy
     newest = selectors.newest_trials([defense.pk]).get(defense.pk, {})
@@ -97,7 +97,7 @@ def trial_new(request: HttpRequest, organizer: User, public_id: str) -> HttpResp
 
 
 def _first_not_passed(newest: selectors.Newest, policy: Policy) -> TrialKind:
-    """Return what an organizer most likely came for."""
+    """Return the first kind of trial that the defense has not passed, as the initial choice."""
     passed = {kind for kind, trial in newest.items() if selectors.has_passed(trial, policy)}
     return next((kind for kind in TrialKind if kind not in passed), TrialKind.SMOKE)
 
@@ -116,7 +116,7 @@ def _preview(defense: Defense, kind: TrialKind, newest: Trial | None, policy: Po
 
 
 def _question_count_words(kind: TrialKind, now: datetime) -> str:
-    """Return how much the trial would ask about, where that is known beforehand."""
+    """Return in words how many pictures the trial would use, where that is known."""
     if kind is TrialKind.EARLIER:
         return f"{len(selectors.earlier_questions(now=now)):,}, by the rulings of now"
     private_set = selectors.private_set_in_force() if kind is TrialKind.PRIVATE else None
@@ -124,7 +124,7 @@ def _question_count_words(kind: TrialKind, now: datetime) -> str:
 
 
 def _against(defense: Defense, kind: TrialKind, policy: Policy) -> str:
-    """Return why the trial cannot be asked for now; empty when it can."""
+    """Return why the trial cannot be requested now; empty when it can."""
     try:
         services.trial_possible(defense, kind, policy=policy)
     except Conflict as error:

@@ -1,4 +1,4 @@
-"""The organizers' pages."""
+"""URLs of the organizers' pages."""
 
 from django.urls import URLPattern, path
 

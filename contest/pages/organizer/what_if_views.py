@@ -1,4 +1,4 @@
-"""The page where organizers try other numbers on all answers there are, and see which verdicts would change."""
+"""Organizers' what-if page: tries other policy numbers on existing answers and shows changed verdicts."""
 
 from collections import Counter
 from datetime import datetime
@@ -31,9 +31,9 @@ from contest.pages.organizer.policy_forms import WhatIfForm, tried_query
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 
-# How many of the changed pictures are shown; the counts are of all.
+# How many changed pictures the page lists; the counts include all.
 MOST_SHOWN = 200
-# What may become of a picture, in the order in which it is told: key -> words.
+# Possible changes of a verdict, in the order of the page: key -> words.
 KINDS = {
     "valid": "would be valid",
     "rejected": "would be rejected",
@@ -43,14 +43,14 @@ KINDS = {
 }
 
 
-# Of the drawing of box shares: bars of 5 %.
+# The chart of box shares has bars of 5 %.
 SHARE_BINS = 20
 _SHARES_SECONDS = 60
 
 
 @page(organizer_of)
 def what_if(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Show the form, and with something typed what it would change; the figures follow part by part."""
+    """Show the form, and for typed numbers what they would change; the page loads the figures part by part."""
     now = domain_now()
     version = policy_in_force(now)
     form = WhatIfForm(request.GET or None, version=version)
@@ -65,7 +65,7 @@ def what_if(request: HttpRequest, organizer: User) -> HttpResponse:
     if form.is_valid():
         if form.policy.min_box_fraction != version.policy.min_box_fraction:
             limits += [("tried", form.policy.min_box_fraction)]
-        # Without scripts the page asks for all parts at once.
+        # Without scripts one request computes all parts.
         found = _everything(form.tried, now) if "whole" in request.GET else None
         context |= {"tried": tried_query(form.policy), "found": found}
     context |= _shares_content(limits)
@@ -73,7 +73,7 @@ def what_if(request: HttpRequest, organizer: User) -> HttpResponse:
 
 
 def _shares_content(limits: list[tuple[str, Fraction]]) -> dict[str, Any]:
-    """Return the smallest boxes of the rulings in force as a drawing, with the limits as lines in it (R14)."""
+    """Return a chart of the smallest boxes of the rulings in force, with the limits as lines (R14)."""
     step = 100 // SHARE_BINS
     counts = remembered("box-shares", _SHARES_SECONDS, lambda: box_shares(SHARE_BINS))
     values = [charts.ChartValue(f"{at * step} to {(at + 1) * step} %", count) for at, count in enumerate(counts)]
@@ -85,7 +85,7 @@ def _shares_content(limits: list[tuple[str, Fraction]]) -> dict[str, Any]:
 
 @page(organizer_of)
 def part(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Answer one part of the pictures, those behind row `behind`: what would change, and where to go on."""
+    """Return one part of the pictures, those after row `behind`: the changes, and where the next part begins."""
     now = domain_now()
     form = WhatIfForm(request.GET, version=policy_in_force(now))
     if not form.is_valid():

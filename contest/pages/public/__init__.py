@@ -1,1 +1,1 @@
-"""What everybody may open."""
+"""Pages that everybody may open, without an account."""

@@ -29,7 +29,7 @@ from policy.selectors import policy_in_force
 
 @page()
 def week(request: HttpRequest, name: str) -> HttpResponse:
-    """List the attacks of a week that has ended, for everybody; before that only when it will be."""
+    """List the attacks of a week once it has ended; before that say only when it ends."""
     now = domain_now()
     picture_reader(request.user)
     asked = existing_week(name)
@@ -51,7 +51,7 @@ def week(request: HttpRequest, name: str) -> HttpResponse:
 
 @page()
 def attack(request: HttpRequest, public_id: str) -> HttpResponse:
-    """Show one attack: its receipt, and all that became of it as far as the reader may know (R24)."""
+    """Show one attack: its receipt and its outcome, as far as the reader may see them (R24)."""
     now, (team, organizer) = domain_now(), picture_reader(request.user)
     found = attack_seen_by(public_id, team=team, organizer=organizer, now=now)
     own = is_own(found, team)

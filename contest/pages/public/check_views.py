@@ -1,4 +1,4 @@
-"""Checking a release by oneself: the page that goes through it, and the program it needs (R39)."""
+"""Public page on how to check a release, and the download of the program that does it (R39)."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -18,7 +18,7 @@ def _tag(request: HttpRequest) -> str:
 
 @page()
 def check(request: HttpRequest) -> HttpResponse:
-    """Go through the check of the newest release that lies here, with the commands as they are typed."""
+    """Explain how to check the newest release on this machine, with the commands to type."""
     context = {
         "release": selectors.newest_downloadable(),
         "program": NAME,
@@ -31,7 +31,7 @@ def check(request: HttpRequest) -> HttpResponse:
 @page(cache=None)
 @condition(etag_func=_tag)
 def verifier(request: HttpRequest) -> HttpResponse:
-    """Send `verify.pyz`. Its address stays while its bytes follow the code, so caches ask again each time."""
+    """Send `verify.pyz`. Its address is stable and its bytes change with the code, so caches revalidate each time."""
     response = HttpResponse(verifier_program().data, content_type="application/octet-stream")
     response["Content-Disposition"] = f'attachment; filename="{NAME}"'
     response["Cache-Control"] = "public, no-cache"

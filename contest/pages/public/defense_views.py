@@ -1,4 +1,4 @@
-"""The pages of defenses: public what is published, everything to organizers."""
+"""Pages of defenses: published ones for everybody, all of them for organizers."""
 
 from datetime import datetime
 from typing import Any
@@ -50,7 +50,7 @@ def defense_list(request: HttpRequest) -> HttpResponse:
 
 @page()
 def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
-    """Show one defense: its state, what it was asked and answered, its faults, its risk-coverage curve, pictures."""
+    """Show one defense: its state, counts of its predictions, its faults, its risk-coverage curve, pictures."""
     public, now = _is_public(request), domain_now()
     defense, kind = defense_named(public_id, public=public), _kind(request)
     found = defense_figures.defense_statistics(defense, public=public)
@@ -86,7 +86,7 @@ def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
 
 @page()
 def risk_coverage_csv(request: HttpRequest, public_id: str) -> HttpResponse:
-    """Answer every point of the risk-coverage curve as a CSV file."""
+    """Return every point of the risk-coverage curve as a CSV file."""
     public = _is_public(request)
     defense = defense_named(public_id, public=public)
     rows = (
@@ -98,7 +98,7 @@ def risk_coverage_csv(request: HttpRequest, public_id: str) -> HttpResponse:
 
 @page()
 def warmup_report(request: HttpRequest, public_id: str) -> HttpResponse:
-    """Answer the report of a defense's warm-up as JSON (R40)."""
+    """Return the report of a defense's warm-up as JSON (R40)."""
     defense = defense_named(public_id, public=_is_public(request))
     found = required(newest_warmup(defense), NotFound("The warm-up has not measured this defense.", "no_warmup"))
     name = f"warmup-{defense.public_id}.json"
@@ -110,7 +110,7 @@ def _is_unpublished(defense: Defense) -> bool:
 
 
 def _due(request: HttpRequest, defense: Defense) -> datetime | None:
-    """Return until when it is to be published, to organizers: its team has pages of its own."""
+    """Return by when the defense has to be published, for organizers alone: its team has pages of its own."""
     entry: DefenseEntry | None = getattr(defense, "entry", None)
     waits = entry is not None and defense.published_at is None and entry.withdrawn_at is None
     return last_moment(entry.due_at) if entry is not None and waits and not _is_public(request) else None
@@ -120,7 +120,7 @@ def _due(request: HttpRequest, defense: Defense) -> datetime | None:
 def defense_file(request: HttpRequest, public_id: str, name: str) -> HttpResponse:
     """Send a file of a published open defense, or the part that a broken download is missing (R33).
 
-    It is for saving; nothing in it is ever shown by this site.
+    It is for download only; the site never displays its content.
     """
     defense = defense_named(public_id, public=True)
     entry = files.open_entry(defense)
@@ -151,7 +151,7 @@ def _licence(defense: Defense, entry: DefenseEntry) -> HttpResponse:
 
 
 def _is_public(request: HttpRequest) -> bool:
-    """Say whether only what is public is shown."""
+    """Say whether the reader sees public facts only."""
     return not roles_of(request.user).organizer
 
 

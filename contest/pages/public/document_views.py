@@ -1,4 +1,4 @@
-"""The start page, the rules, and the written instructions."""
+"""Public views of the start page, the rule book, the guides and the participants' kit."""
 
 from collections import Counter
 from typing import Any
@@ -35,7 +35,7 @@ LATEST_ATTACKS = 20
 
 @page()
 def front_page(request: HttpRequest) -> HttpResponse:
-    """Tell strangers what the contest is, what is at stake, and how to take part."""
+    """Show what the contest is, what is at stake, and how to take part."""
     now = domain_now()
     found = front(now=now)
     week, at_stake = clocks(found, now=now)
@@ -54,7 +54,7 @@ def front_page(request: HttpRequest) -> HttpResponse:
 
 @page()
 def rules(request: HttpRequest) -> HttpResponse:
-    """Show the rule book with the numbers in force beside the rules, what is to come, and every version there was."""
+    """Show the rule book with the numbers in force beside the rules, future numbers, and every past version."""
     now = domain_now()
     found = policy_history(now=now)
     numbers, zone = numbers_in_force(found), policy_in_force(now).policy.time_zone
@@ -79,7 +79,7 @@ def _plain(value: object) -> str:
 
 @page(cache=None)
 def defenses(request: HttpRequest) -> HttpResponse:
-    """Tell how a defense is written, tried, packed and handed in."""
+    """Show how to write, test, pack and submit a defense."""
     wheel = kit_wheel()
     address = f"{settings.PUBLIC_URL}{reverse('kit', args=[wheel.name])}"
     context = {"document": document("defenses.md"), "wheel": wheel, "address": address}
@@ -88,7 +88,7 @@ def defenses(request: HttpRequest) -> HttpResponse:
 
 @page(cache=None)
 def kit(request: HttpRequest, wheel_name: str) -> HttpResponse:
-    """Answer the participants' kit as a wheel, for `pip install`; no other file."""
+    """Return the participants' kit as a wheel, for `pip install`; no other file."""
     wheel = kit_wheel()
     if wheel_name != wheel.name:
         raise Http404
@@ -101,31 +101,31 @@ def kit(request: HttpRequest, wheel_name: str) -> HttpResponse:
 
 @page(cache=None)
 def release_format(request: HttpRequest) -> HttpResponse:
-    """Tell what lies in a release, and how it is checked."""
+    """Show what a release contains, and how to check it."""
     return render(request, "front/document.html", {"document": document("release-format.md")})
 
 
 @page(cache=None)
 def verdicts_in_pandas(request: HttpRequest) -> HttpResponse:
-    """Show a page of pandas that derives every verdict of a release again."""
+    """Show a pandas example that derives every verdict of a release again."""
     return render(request, "front/document.html", {"document": document("verdicts-in-pandas.md")})
 
 
 @page(cache=None)
 def status(request: HttpRequest) -> HttpResponse:
-    """Tell which of the rules the code has in force today."""
+    """Show which rules the code enforces today."""
     return render(request, "front/document.html", {"document": document("status.md")})
 
 
 @page(cache=None)
 def guide(request: HttpRequest, file: str) -> HttpResponse:
-    """Show somebody of a role how their work goes."""
+    """Show the guide for one role."""
     return render(request, "front/document.html", {"document": document(file)})
 
 
 @page()
 def home(request: HttpRequest) -> HttpResponse:
-    """Lead everybody to what their account can do now, and show strangers what the contest is."""
+    """Redirect accounts to the page of their role; show strangers the front page."""
     if not request.user.is_authenticated:
         return front_page(request)
     tasker = getattr(request.user, "tasker", None)
@@ -143,7 +143,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def _waiting_for_board(member: User) -> dict[str, int]:
-    """Return how much waits for a member on each page of the board."""
+    """Return how many items wait for a member on each page of the board."""
     now = domain_now()
     seen = set(stakes_visible_to(member, now=now).values_list("pk", flat=True))
     return {
@@ -155,12 +155,12 @@ def _waiting_for_board(member: User) -> dict[str, int]:
 
 
 def _figures_of_team(team: Team) -> dict[str, Any]:
-    """Return how many pictures a team may still send today, what became of the latest, its money and its defenses."""
+    """Return a team's remaining quota of today, the outcome of its latest attacks, its money and its defenses."""
     now = domain_now()
     policy = policy_in_force(now).policy
     latest = list(attacks_by_team(team)[:LATEST_ATTACKS])
     staked = [row for row in front(now=now).staked if not row.is_over(now)]
-    # What breaks a team's own defense wins nothing.
+    # A break of the team's own defense wins nothing.
     to_win = [row for row in staked if row.team is None or row.team.id != team.public_id]
     states = attack_statuses(latest, unrestricted=False, now=now).values()
     return {
@@ -177,5 +177,5 @@ def _figures_of_team(team: Team) -> dict[str, Any]:
 
 @page(cache=cache_control(max_age=86_400, public=True))
 def favicon(request: HttpRequest) -> HttpResponse:
-    """Answer browsers that look for the icon where none is named: beside JSON, a picture or a file."""
+    """Serve the icon to browsers that request it by default, as for JSON, a picture or a file."""
     return HttpResponse((settings.BASE_DIR / "static/img/mark.svg").read_bytes(), content_type="image/svg+xml")

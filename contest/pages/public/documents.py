@@ -1,4 +1,4 @@
-"""Renders the project's documents as pages, without their raw HTML."""
+"""Renders the project's Markdown documents as HTML; raw HTML in them is shown as text."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-# What is a page, by the file's name: the name of its address.
+# The documents that have a page: file name -> URL name.
 PAGES = {
     "rules.md": "rules",
     "defenses.md": "docs-defenses",
@@ -41,13 +41,13 @@ class Document:
 
 @lru_cache(maxsize=len(PAGES))
 def document(file: str) -> Document:
-    """Return the document that lies in `docs/` under this name, rendered once per process."""
+    """Return the document of this name in `docs/`, rendered once per process."""
     return render((settings.BASE_DIR / "docs" / file).read_text())
 
 
 @lru_cache(maxsize=2)
 def rule_book(beside: tuple[tuple[str, str], ...]) -> Document:
-    """Return the rules with something beside some of them, as trusted HTML: (rule, what stands there)."""
+    """Return the rule book; `beside` has (rule number, trusted HTML) to put beside some rules."""
     return render((settings.BASE_DIR / "docs" / "rules.md").read_text(), dict(beside))
 
 
@@ -72,7 +72,7 @@ def render(text: str, beside: Mapping[str, str] = MappingProxyType({})) -> Docum
 
 
 def _name_headings(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
-    """Give every heading a place that can be linked to; yield those of the second level."""
+    """Give every heading an id for links; yield the headings of the second level."""
     for opening, inside in zip(tokens, tokens[1:], strict=False):
         if opening.type == "heading_open":
             words = inside.content.replace("`", "")
@@ -83,7 +83,7 @@ def _name_headings(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
 
 
 def _name_rules(tokens: Sequence[Token]) -> None:
-    """Give the entry of every rule its number as a place."""
+    """Give the entry of every rule its number as id."""
     for at, token in enumerate(tokens):
         children = token.children or []
         if token.type == "inline" and len(children) > 2 and children[1].type == "strong_open":
@@ -93,7 +93,7 @@ def _name_rules(tokens: Sequence[Token]) -> None:
 
 
 def _with_asides(tokens: Sequence[Token], beside: Mapping[str, str]) -> Iterator[Token]:
-    """Put what stands beside a rule at the end of its entry."""
+    """Append the HTML that belongs beside a rule to its entry."""
     open_entries: list[str] = []
     for token in tokens:
         if token.type == "list_item_open":
@@ -138,7 +138,7 @@ def _with_own_links(children: Sequence[Token]) -> Iterator[Token]:
 
 
 def _address(target: str) -> str:
-    """Return where a link leads from a page; nothing for what is no page."""
+    """Return the address of a link's target on this site; None for a file without a page."""
     if target.startswith(("https://", "http://", "#")):
         return target
     file, _, place = target.partition("#")

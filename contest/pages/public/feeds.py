@@ -1,4 +1,4 @@
-"""Releases and decisions as feeds, Atom (RFC 4287) and JSON Feed 1.1: stable ids, newest first."""
+"""Feeds of releases and of decisions, as Atom (RFC 4287) and JSON Feed 1.1: stable ids, newest first."""
 
 import uuid
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ class FeedEntry:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A feed: its name, its words, and the names of the addresses that it is about and that it has."""
+    """A feed: its name, its title, and the URL names of its page and of the feed itself."""
 
     name: str
     title: str
@@ -121,13 +121,13 @@ def _newest_release(request: HttpRequest) -> datetime | None:
 
 @page(cache=last_modified(_newest_release))
 def atom(request: HttpRequest) -> HttpResponse:
-    """Answer the Atom feed of releases."""
+    """Return the Atom feed of releases."""
     return _atom(_releases())
 
 
 @page(cache=last_modified(_newest_release))
 def json_feed(request: HttpRequest) -> HttpResponse:
-    """Answer the JSON feed of releases."""
+    """Return the JSON feed of releases."""
     return _json(_releases())
 
 
@@ -166,18 +166,18 @@ def _newest_decision(request: HttpRequest) -> datetime | None:
 
 @page(cache=last_modified(_newest_decision))
 def decisions_atom(request: HttpRequest) -> HttpResponse:
-    """Answer the Atom feed of what the board decided about pictures."""
+    """Return the Atom feed of the board's decisions about pictures."""
     return _atom(_decisions())
 
 
 @page(cache=last_modified(_newest_decision))
 def decisions_json(request: HttpRequest) -> HttpResponse:
-    """Answer the JSON feed of what the board decided about pictures."""
+    """Return the JSON feed of the board's decisions about pictures."""
     return _json(_decisions())
 
 
 def _decisions() -> Feed:
-    """The decisions that everybody came to know of last: that is with the release of the week, where it came later."""
+    """Return the latest public decisions; a decision becomes public with its week's release if that is later."""
     told = sorted(with_published_at(public_decisions()), key=lambda pair: (pair[1], pair[0].pk), reverse=True)
     items = [_of_decision(each, at) for each, at in told[:MOST_DECISIONS]]
     return Feed("decisions", DECISIONS_TITLE, DECISIONS_WORDS, "overrules", items)

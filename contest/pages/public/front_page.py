@@ -22,13 +22,13 @@ from policy.selectors import policy_in_force
 
 FRESH_SECONDS = 60
 MOST_STAKED, MOST_BREAKS, MOST_VERDICTS, MOST_RELEASES = 10, 5, 6, 4
-# A picture that was ruled on again may have several breaks of one defense.
+# A picture with several rulings may have several breaks of one defense.
 _BREAKS_READ = 4 * MOST_BREAKS
 
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """What is read for the page.
+    """The cached data of the page.
 
     `staked` are all defenses with a stake, whether their time is over or not; `leader` is the first defense, and
     `attackers` are the first teams, of which none broke more than another. `verdicts` are the newest rulings of
@@ -49,11 +49,11 @@ class Front:
 
 @dataclass(frozen=True, slots=True)
 class AtStake:
-    """What a picture that is sent now can win: of how many defenses, and cents. `waiting` are those whose time is over:
-    they wait for the board, and a picture that is sent now wins nothing of them (R36).
+    """What an attack that is sent now can win: how many defenses, and cents. `waiting` counts defenses whose time is
+    over: they wait for the board, and such an attack wins nothing from them (R36).
 
-    `rows` are the first of both, those with time left before the others, each with what is left of its clock: for the
-    page's script, and in words; none where no clock runs.
+    `rows` are the first of both kinds, those with time left before the others, each with the time left on its clock,
+    for the page's script and in words; None where no clock runs.
     """
 
     count: int
@@ -63,12 +63,12 @@ class AtStake:
 
 
 def front(*, now: datetime) -> Front:
-    """Return what the page tells, at most FRESH_SECONDS old."""
+    """Return the page's data, at most FRESH_SECONDS old."""
     return remembered("front-page", FRESH_SECONDS, lambda: read_front(now=now))
 
 
 def read_front(*, now: datetime) -> Front:
-    """Return what the page tells, read afresh: as many queries for much as for little."""
+    """Return the page's data from the database, in a fixed number of queries."""
     tables = snapshots.leaderboard_tables(snapshots.PRESENT, now=now).tables
     rows = tables.defenses
     return Front(
@@ -85,7 +85,7 @@ def read_front(*, now: datetime) -> Front:
 
 
 def clocks(found: Front, *, now: datetime) -> tuple[Countdown, AtStake]:
-    """Return what changes with every second: the week's countdown, and what is at stake with its clocks."""
+    """Return the data that changes every second: the week's countdown, and the stakes with their clocks."""
     open_now = [row for row in found.staked if not row.is_over(now)]
     waiting = [row for row in found.staked if row.is_over(now)]
     first = [_staked_now(row, now) for row in (open_now + waiting)[:MOST_STAKED]]

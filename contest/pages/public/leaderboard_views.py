@@ -1,4 +1,4 @@
-"""The page and the file of the leaderboard."""
+"""Public page of the leaderboard, and its CSV file."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ TABLES = {"defenses": DEFENSES, "attackers": ATTACKERS}
 
 
 class WeekForm(Form):
-    """The week that is shown."""
+    """Chooses the week."""
 
     week = forms.ChoiceField(label="Week", required=False)
 
@@ -33,7 +33,7 @@ class WeekForm(Form):
 
 @page()
 def leaderboard(request: HttpRequest) -> HttpResponse:
-    """Show both tables, of now or of a week that is over, each sorted as the address says."""
+    """Show both tables, as of now or of a past week, sorted by the parameters of the address."""
     now = domain_now()
     found = snapshots.leaderboard_tables(request.GET.get("week", ""), now=now)
     policy = policy_in_force(now).policy
@@ -65,7 +65,7 @@ def _sorting(name: str, request: HttpRequest) -> Sorting:
 
 
 def _addresses(name: str, sortings: dict[str, str], week: str) -> Callable[[str], str]:
-    """Return a function from a sorting to the address that shows it; the other table and the week stay as they are."""
+    """Return a function from a sorting to its address, which keeps the other table's sorting and the week."""
     kept = {each: value for each, value in sortings.items() if value != TABLES[each][0].name}
     kept |= {"week": week} if week else {}
     return lambda value: f"?{urlencode(kept | {name: value})}#{name}"
@@ -73,7 +73,7 @@ def _addresses(name: str, sortings: dict[str, str], week: str) -> Callable[[str]
 
 @page()
 def leaderboard_csv(request: HttpRequest) -> HttpResponse:
-    """Answer one of the tables as a CSV file: `defenses`, or `attackers` where that is asked for."""
+    """Return one of the tables as a CSV file: `defenses` (default) or `attackers`."""
     name = "attackers" if request.GET.get("table") == "attackers" else "defenses"
     found = snapshots.leaderboard_tables(request.GET.get("week", ""), now=domain_now())
     columns: Sequence[SortColumn] = TABLES[name]

@@ -1,4 +1,4 @@
-"""The public page of money."""
+"""Public page of the prize money: balances, withheld sums, ledger entries."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -11,7 +11,7 @@ from contest.web.page_context import money_context, page_end
 
 @page()
 def money(request: HttpRequest) -> HttpResponse:
-    """Show where the money is, what is withheld and why, and every entry with its rule and its causes (R34, R38)."""
+    """Show balances, withheld money with reasons, and every entry with its rule and its causes (R34, R38)."""
     now = domain_now()
     shown, more = entries(told_at=now, before=page_end(request))
     context = {"money": money_overview(told_at=now), "entries": shown, "more": more, "before": page_end(request)}

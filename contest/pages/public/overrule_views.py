@@ -1,4 +1,4 @@
-"""The list of what the board decided about pictures, for everybody, and the same as a file (R20)."""
+"""Public list of the board's decisions about pictures, and its CSV file (R20)."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ class _WeekFilter(CharFilter):  # type: ignore[misc]  # the library has no types
 
 
 class OverruleFilter(ListFilter):
-    """Decisions by outcome (overrules, unless others are asked for), verdicts, class, reason, week, and text."""
+    """Filters decisions by outcome (default: overrules), verdicts, class, reason, week, and text."""
 
     outcome = ChoiceFilter(label="Outcome", empty_label=None, choices=list(OUTCOMES.items()), method="with_outcome")
     before = ChoiceFilter("case__ruling__verdict", label="Before", empty_label="any", choices=_VERDICTS)
@@ -61,7 +61,7 @@ class OverruleFilter(ListFilter):
 
     @property
     def is_narrow(self) -> bool:
-        """Say whether anything but the outcome is asked for."""
+        """Say whether any filter but the outcome is set."""
         return any(self.data.get(name) for name in self.filters if name != "outcome")
 
     def with_outcome(self, rows: Decisions, name: str, outcome: str) -> Decisions:
@@ -88,7 +88,7 @@ class OverruleFilter(ListFilter):
 
 @page()
 def overrules(request: HttpRequest) -> HttpResponse:
-    """List the decisions that everybody may know of, the newest first: overrules, unless others are asked for."""
+    """List the public decisions, newest first; without a filter only overrules."""
     now, filtered = domain_now(), OverruleFilter(request)
     page = page_of(request, filtered.rows, ON_A_PAGE)
     context = {
@@ -104,6 +104,6 @@ def overrules(request: HttpRequest) -> HttpResponse:
 
 @page()
 def overrules_csv(request: HttpRequest) -> HttpResponse:
-    """Answer the same decisions as a CSV file, all pages of them."""
+    """Return the same decisions, of all pages, as a CSV file."""
     filtered = OverruleFilter(request)
     return csv_file("overrules", CSV_COLUMNS, csv_rows(list(filtered.rows)), status=filtered.form.status)

@@ -1,4 +1,4 @@
-"""The page of one picture: from its upload to what followed from it, with permanent links (R24, R39)."""
+"""Public page of one picture: its whole history, with permanent links (R24, R39)."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -12,7 +12,7 @@ from policy.selectors import policy_in_force
 
 @page()
 def picture_record(request: HttpRequest, public_id: str) -> HttpResponse:
-    """Show all that the reader may know of a picture; NotFound for one under embargo as for one that is not there."""
+    """Show a picture as far as the reader may see it; NotFound for one under embargo as for an unknown one."""
     reader, now = Reader.of(request.user), domain_now()
     known = picture_known_to(reader, public_id, now=now)
     context = {"now": now, "zone": policy_in_force(now).policy.time_zone}

@@ -1,4 +1,4 @@
-"""The public pages of policy versions: numbers, dates, reasons and changes, without names."""
+"""Public page of one policy version: numbers, dates, reasons and changes, without names."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render

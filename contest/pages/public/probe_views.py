@@ -1,4 +1,4 @@
-"""Probes: health, readiness, metrics."""
+"""Monitoring endpoints: health, readiness, Prometheus metrics."""
 
 import hmac
 from ipaddress import ip_address
@@ -14,7 +14,7 @@ from contest.operations.readiness import is_ready, readiness
 
 @page()
 def healthz(request: HttpRequest) -> HttpResponse:
-    """Answer that this process serves requests; asks nobody else, so a slow database never restarts it."""
+    """Return 200: this process serves requests. No database is queried, so a slow one never causes a restart."""
     return JsonResponse({"status": "ok"})
 
 
@@ -28,7 +28,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
 
 @page()
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Answer Prometheus's text: to who sends METRICS_TOKEN, or, where none is set, to this machine alone."""
+    """Return Prometheus's text format: to clients with METRICS_TOKEN or, where none is set, to this machine alone."""
     if not _may_read_metrics(request):
         return HttpResponseForbidden(
             "Send the METRICS_TOKEN as a Bearer token. Without one set, only this machine is answered.\n",

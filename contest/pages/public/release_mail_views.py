@@ -1,4 +1,4 @@
-"""Subscribing to release e-mails, confirming, and unsubscribing with one click."""
+"""Views to subscribe to release e-mails, confirm the address, and unsubscribe with one click."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -13,19 +13,19 @@ from contest.releases import announcements
 
 
 class AddressForm(Form):
-    """The address that wants the letters."""
+    """The e-mail address to subscribe."""
 
     email = TextField("E-mail address", most=254, type="email", autocomplete="email")
 
     def save(self) -> bool:
-        """Write to the address."""
+        """Send the confirmation letter."""
         announcements.subscription_request(email=self.cleaned_data["email"])
         return True
 
 
 @page(methods="GET POST")
 def ask(request: HttpRequest) -> HttpResponse:
-    """Take an address and write to it; nothing follows before its link is opened."""
+    """Take an address and send it a confirmation link; the subscription begins only with that link."""
     form = AddressForm.of(request)
     if form.is_valid():
         typed = form.cleaned_data["email"]
@@ -39,7 +39,7 @@ def ask(request: HttpRequest) -> HttpResponse:
 
 @page(methods="GET POST")
 def confirm(request: HttpRequest, token: str) -> HttpResponse:
-    """Confirm an address. A button, because mail programs open links by themselves."""
+    """Confirm an address by a button, because mail programs open links by themselves."""
     try:
         address = announcements.address_from_link(token)
     except NotFound as error:
@@ -54,7 +54,7 @@ def confirm(request: HttpRequest, token: str) -> HttpResponse:
 @page(methods="GET POST")
 @csrf_exempt  # mail programs post here without having seen a page (RFC 8058); the key in the link is the permission
 def unsubscribe(request: HttpRequest, key: str) -> HttpResponse:
-    """End the letters; the same link answers the same when they ended already."""
+    """End the subscription; opening the link again gives the same page."""
     if request.method == "POST":
         announcements.subscription_end(key=key)
         return render(request, "record/mail.html", {"step": "ended"})

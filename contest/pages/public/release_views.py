@@ -1,4 +1,4 @@
-"""The public record: the list of releases, one release, its files, and the pictures of a week (R24, R39)."""
+"""Public pages of weekly releases: the list, one release, files, keys, and a week's pictures (R24, R39)."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -24,7 +24,7 @@ PICTURES_SHOWN = 60
 
 @page()
 def release_list(request: HttpRequest) -> HttpResponse:
-    """List every release, the newest first: when, what is in it, and how each holds the hash of the one before."""
+    """List every release, newest first: date, content, and the hash of the release before it."""
     now = domain_now()
     week = week_at(now)
     rows = [(release, selectors.archive_of(release).is_file()) for release in reversed(selectors.published_releases())]
@@ -39,14 +39,14 @@ def release_list(request: HttpRequest) -> HttpResponse:
 
 
 def _last_pictures(week: Week) -> str:
-    """Return the name of the newest ended week whose attacks everybody may see; empty without any."""
+    """Return the name of the newest ended week with public attacks; empty without any."""
     newest = public_attacks(now=week.start).order_by("-received_at").values_list("received_at", flat=True).first()
     return week_at(newest).name if newest else ""
 
 
 @page()
 def release_page(request: HttpRequest, name: str) -> HttpResponse:
-    """Show one release: what is in it, every file with its hash, and how to check it."""
+    """Show one release: its content, every file with its hash, and how to check it."""
     release, now = selectors.release_named(name), domain_now()
     before, after = selectors.neighbouring_releases(release)
     page = page_of(request, range(release.counts.get("images", 0)), FILES_SHOWN)
@@ -137,7 +137,7 @@ def release_signature(request: HttpRequest, name: str) -> HttpResponse:
 
 @page()
 def week_page(request: HttpRequest, name: str) -> HttpResponse:
-    """Show the pictures of a week that has ended, and no answer of anybody: those come with its release (R24)."""
+    """Show the pictures of an ended week without any answers: those become public with its release (R24)."""
     week, now = _week_that_ended(name), domain_now()
     images = images_of_week(week).filter(public_image_condition(now=now)).order_by("received_at", "pk")
     page = page_of(request, images, PICTURES_SHOWN)

@@ -1,4 +1,4 @@
-"""Geometry of the risk-coverage chart. Pure.
+"""Geometry of the risk-coverage chart: a defense's error rate over the share of pictures it answers. Pure.
 
 Lengths are in the units of the drawing's own box, 364 wide and 208 high, which the page scales to its place.
 """
@@ -11,7 +11,7 @@ from contest.defenses.risk_coverage import CurvePoint
 
 LEFT, RIGHT, TOP, GROUND = 40, 352, 24, 168
 MOST_POINTS = 200
-# What a character of a label takes, how far its letters reach above and below their line, and the gap to the curve.
+# Of a label: the width of a character, the reach of letters above and below their line, and the gap to the curve.
 LETTER, ABOVE, BELOW, GAP = 6.0, 9, 3, 3
 
 
@@ -31,7 +31,7 @@ class Curve:
 
 
 def curve(points: Sequence[CurvePoint]) -> Curve:
-    """Draw risk (upwards) over coverage (to the right). There has to be a point."""
+    """Draw risk (upwards) over coverage (to the right). At least one point is required."""
     top = _ceiling(max(point.risk for point in points))
     places = [(_across(point.coverage), _upwards(point.risk, top)) for point in _thinned(points)]
     path = "M" + " L".join(f"{x:g},{y:g}" for x, y in places)
@@ -57,15 +57,15 @@ _Pair = tuple[float, float]
 
 
 def _span(text_x: float, words: str, leftwards: bool) -> _Pair:
-    """Return from where to where a label reaches."""
+    """Return the left and the right end of a label."""
     width = LETTER * len(words)
     return (text_x - width, text_x) if leftwards else (text_x, text_x + width)
 
 
 def _text_y(places: Sequence[_Pair], span: _Pair, end_y: float) -> float:
-    """Return the line of letters nearest to the end of the curve, above rather than below, that the curve leaves free.
+    """Return the label's baseline that the curve does not cross, nearest to the curve's end, preferably above it.
 
-    Where it leaves none, the letters stand above the end and have a rim in the colour of the page.
+    Where every line is crossed, the label is above the end, with a rim in the colour of the page.
     """
     taken = [found for pair in _lines(places) if (found := _within(pair, span)) is not None]
     near, far = end_y - 7, end_y + 16

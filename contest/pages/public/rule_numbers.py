@@ -11,7 +11,7 @@ from contest.policy_changes.selectors import NumberInForce
 
 
 def beside_rules(numbers: Sequence[NumberInForce], zone: str) -> Mapping[str, str]:
-    """Return for each rule that has numbers what stands beside it, as HTML. It is the same until a version holds."""
+    """Return the HTML beside each rule that has numbers. It is the same until another version is in force."""
     rules = grouped((rule, each) for each in numbers for rule in each.number.rules)
     return {
         rule: render_to_string("policy/_beside.html", {"groups": _groups(held, zone)}) for rule, held in rules.items()

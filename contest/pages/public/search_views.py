@@ -1,4 +1,4 @@
-"""Search of the record by ID or name (R24)."""
+"""Public search page: finds public records by ID or name (R24)."""
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -10,7 +10,7 @@ from contest.record.search import LONGEST, Search, search_from
 
 
 class SearchForm(Form):
-    """What is looked for."""
+    """The search field."""
 
     q = TextField(
         "ID, team, defense, or words of a decision",
@@ -24,7 +24,7 @@ class SearchForm(Form):
 
 @page()
 def search(request: HttpRequest) -> HttpResponse:
-    """Lead to what an ID names, or list what has the words in its name."""
+    """Redirect to the record that an ID names, or list records with the words in their names."""
     asked = search_from(request.GET.get("q", ""))
     found = Search(request.user, now=domain_now()).find(asked)
     if found.exact is not None:

@@ -1,4 +1,4 @@
-"""The page of a team that everybody may see: what it sent, what that broke, what it defends and won."""
+"""Public page of a team: its attacks, their breaks, its defenses and its prizes."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -18,7 +18,7 @@ ON_A_PAGE = 24
 
 @page()
 def team_public(request: HttpRequest, public_id: str) -> HttpResponse:
-    """Show what everybody may know of a team: never who is in it, nor an address."""
+    """Show the public facts of a team; members and e-mail addresses are never public."""
     team, now = team_named(public_id), domain_now()
     policy = policy_in_force(now).policy
     context = {
@@ -35,7 +35,7 @@ def team_public(request: HttpRequest, public_id: str) -> HttpResponse:
 
 
 def _record(request: HttpRequest, team: Team) -> dict[str, object]:
-    """Return what the team did."""
+    """Return the team's public record."""
     now, teams, kind = domain_now(), with_merged(team), _kind(request)
     breaks = public_teams.breaks_of_team(teams, now=now)
     page = page_of(request, public_teams.public_attacks_of(teams, kind, now=now), ON_A_PAGE)

@@ -1,4 +1,4 @@
-"""The pages that everybody may open."""
+"""URLs of the public pages."""
 
 from django.urls import URLPattern, path
 from django.views.generic import RedirectView

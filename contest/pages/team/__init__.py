@@ -1,1 +1,1 @@
-"""What teams open."""
+"""Pages of teams."""

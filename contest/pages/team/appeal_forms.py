@@ -36,7 +36,7 @@ class SideField(forms.Field):
         super().__init__(label=label, required=False, widget=widget)
 
     def to_python(self, value: Any) -> int | str:
-        """Return the number; what is none, as it was typed."""
+        """Return the number; text that is no number, as it was typed."""
         typed = str(value or "").strip()
         number = whole_number(typed, digits=_MOST_DIGITS)
         return typed if number is None else number
@@ -54,8 +54,7 @@ MarkForms = forms.formset_factory(MarkForm, extra=2, max_num=services.MOST_MARKS
 
 
 class PreviewedForm(Form):
-    """A form that is previewed and then sent: `do` says which, or that it is shown again. It names the `team` that it
-    was opened for."""
+    """A form that is previewed and then sent: `do` is the pressed button. `team` is the team for which it was opened."""
 
     team = forms.CharField(widget=forms.HiddenInput, required=False)
 
@@ -76,7 +75,7 @@ class AppealForm(PreviewedForm):
         help_text=f"Say why the ruling is wrong by the rules, and where it shows: {services.MINIMUM_TEXT}, at most "
         f"{services.MOST_CHARACTERS:,} characters. The other side reads it and may answer.",
     )
-    # Says what is wrong with the marks, which have a form each.
+    # Shows the errors of the marks, each of which has its own form.
     marks = forms.Field(required=False, widget=forms.HiddenInput)
 
     @cached_property
@@ -86,7 +85,7 @@ class AppealForm(PreviewedForm):
         return [row.cleaned_data for row in rows if row.has_changed() and row.is_valid()]
 
     def clean_marks(self) -> None:
-        """Refuse marks that come without their number: none is lost without a word."""
+        """Refuse marks that come without their number, so that none is lost silently."""
         is_counted = MarkForms(self.data, prefix="mark").management_form.is_valid()
         if not is_counted and any(name.startswith(("mark-", "mark_")) for name in self.data):
             raise ValidationError("The marks did not arrive. Reload the page and mark the spots again.", "invalid")

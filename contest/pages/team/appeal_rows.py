@@ -1,4 +1,4 @@
-"""The rows of the pages of appeals. Another team is not named before it is public (R24)."""
+"""Data of the teams' appeal pages. Another team is not named before it is public (R24)."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -54,10 +54,10 @@ _WHO = {
 
 
 def team_certificate(ruling: Ruling, team: Team, *, now: datetime) -> list[dict[str, Any]]:
-    """Return rule by rule whether the picture met it, with a note, as far as a team may know it.
+    """Return for each rule whether the picture met it, with a note, as far as a team may see it.
 
-    Whose answers they were is public with the release, and so is the size of the smallest box of another team's
-    picture. The board's rulings have no lines.
+    The taskers' public IDs become public with the release, as does the size of the smallest box of another team's
+    picture. A ruling of the board has no certificate.
     """
     if ruling.decided_by == DecidedBy.BOARD:
         return []
@@ -77,7 +77,7 @@ def _share(ruling: Ruling) -> str:
     return f"{percent(Fraction(numerator, denominator))} of at least {percent(least)}."
 
 
-# What may be appealed -------------------------------------------------------------------------------------------------
+# Rulings to appeal ----------------------------------------------------------------------------------------------------
 
 
 def ground_rows(grounds: Sequence[AppealGround], team: Team, *, now: datetime) -> list[dict[str, Any]]:
@@ -95,7 +95,7 @@ def ground_rows(grounds: Sequence[AppealGround], team: Team, *, now: datetime) -
 
 
 def status_of(appeal: Appeal) -> tuple[str, str]:
-    """Return how far an appeal is: words, and the CSS class of its shape and colour."""
+    """Return the state of an appeal: words, and the CSS class of its shape and colour."""
     state = appeal.case.state
     if state != CaseState.CLOSED:
         return "before the board" if state == CaseState.OPEN else "more taskers are asked", "open"
@@ -122,7 +122,7 @@ def cases_of(team: Team, *, now: datetime) -> QuerySet[Case]:
 
 
 def concerned_case_rows(cases: Iterable[Case], team: Team, *, now: datetime) -> Iterator[dict[str, Any]]:
-    """Yield cases that others opened, another team or the board, as the team that they concern sees them in a list."""
+    """Yield rows of cases that another team or the board opened, for the team that they concern."""
     listed = list(cases)
     statements = statements_by_case(listed, team)
     for case in listed:
@@ -144,7 +144,7 @@ class TeamText:
 
 
 def arguments_of(case: Case, *, but: Appeal | None = None, now: datetime) -> list[TeamText]:
-    """Return the appeals of a case, but one, in their order."""
+    """Return the appeals of a case, except one, in their order."""
     rows = case.appeals.select_related("team__merged_into", "image").order_by("sent_at", "pk")
     return [
         TeamText(
@@ -168,13 +168,13 @@ def answers_of_others(case: Case, reader: Team, *, now: datetime) -> list[TeamTe
 
 
 def _public_team(team: Team, image: Image, now: datetime) -> Team | None:
-    """Return a team of a case where it is public: by its attack, or by the release (R24)."""
+    """Return a team of a case if it is public, by its attack or by the release (R24)."""
     known = public_attacks(now=now).filter(team__in=teams_counted_together(team), image=image).exists()
     return final_team(team) if known or is_released(image) else None
 
 
 def decision_summary(case: Case) -> dict[str, Any] | None:
-    """Return what was decided on a picture's case, with the votes and the ruling since; None while members vote."""
+    """Return the decision of a picture's case, with the votes and the new ruling; None while members vote."""
     decision = decision_of(case)
     if decision is None:
         return None

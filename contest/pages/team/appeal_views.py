@@ -1,4 +1,4 @@
-"""The pages of appeals for teams: what may be appealed, sending an appeal, and what became of it (R18)."""
+"""Team pages of appeals: what the team may appeal, sending an appeal, its progress and decision (R18)."""
 
 from datetime import datetime
 from typing import Any
@@ -30,7 +30,7 @@ ON_A_PAGE = 50
 
 @page(own_team_of)
 def appeals_list(request: HttpRequest, team: Team) -> HttpResponse:
-    """List what a team may appeal now, what it appealed, and the appeals of others that concern it."""
+    """List rulings that a team may appeal now, its own appeals, and the appeals of others that concern it."""
     now = domain_now()
     found = appealable(team, now, most=MOST_LISTED + 1)
     grounds = page_of(request, found[:MOST_LISTED], ON_A_PAGE)
@@ -58,7 +58,7 @@ def _common(team: Team, now: datetime) -> dict[str, Any]:
 
 @page(own_team_of, "GET POST")
 def appeal_new(request: HttpRequest, team: Team, image_id: str) -> HttpResponse:
-    """Show what may be appealed of a picture and take the appeal: typed, previewed, and sent."""
+    """Show the ruling of a picture that may be appealed, and take the appeal: typed, previewed, and sent."""
     now = domain_now()
     image = picture_seen_by(image_id, reader_for(team), now=now)
     earlier = appeal_of(team, image)
@@ -115,12 +115,12 @@ WORDS = {
 }
 
 
-# What became of it ----------------------------------------------------------------------------------------------------
+# Progress and decision ------------------------------------------------------------------------------------------------
 
 
 @page(own_team_of)
 def appeal(request: HttpRequest, team: Team, public_id: str) -> HttpResponse:
-    """Show a team its appeal: the receipt, how far the board is, the arguments and the decision."""
+    """Show a team its appeal: the receipt, the board's progress, the arguments and the decision."""
     now = domain_now()
     found = services.appeal_seen_by(public_id, team)
     context = _case_context(found.case, team, now) | {

@@ -1,4 +1,4 @@
-"""The pages of attacks for teams: sending them, their receipts, and taking one back (R25, R26)."""
+"""Team pages of attacks: sending pictures, their receipts, withdrawing one (R25, R26)."""
 
 from datetime import datetime
 from http import HTTPStatus
@@ -47,7 +47,7 @@ from scoring.models import Defense
 
 
 class AttackForm(Form):
-    """Pictures to send, and the defenses that they are sent against. Services read what was sent."""
+    """Pictures to send, and the defenses they attack. The services validate both."""
 
     image = PicturesField(
         accept="image/png,image/jpeg,image/webp,application/zip,.zip",
@@ -69,7 +69,7 @@ class AttackForm(Form):
 @page(signed_in, "GET POST")
 @bounded_upload()
 def attacks(request: HttpRequest, user: User) -> HttpResponse:
-    """Show a team what it sent and let it send more; as a plain form where the page's script does not run."""
+    """Show a team its attacks and take new ones; a plain form works without the page's script."""
     try:
         team = own_team_of(user)
     except NoTeam as error:
@@ -96,7 +96,7 @@ def send(request: HttpRequest) -> HttpResponse:
 def _receive_uploads(request: HttpRequest, team: Team) -> tuple[list[UploadResult], datetime]:
     refuse_other_team(request.POST.get("team", ""), team)
     files = request.FILES.getlist("image")
-    # The files are there, so the last byte has arrived: this is the moment that counts (R23).
+    # The last byte has arrived: this is the time of receipt (R23).
     now = domain_now()
     outcomes = pictures_send(
         team=team,
@@ -147,7 +147,7 @@ def _attacks_page(
 
 @page(own_team_of, "GET POST")
 def withdraw(request: HttpRequest, team: Team, public_id: str) -> HttpResponse:
-    """Ask whether a picture is to be taken back, and take it back; while its week lasts."""
+    """Withdraw an attack after a confirmation, while its week lasts."""
     now = domain_now()
     found = attack_seen_by(public_id, team=team, organizer=False, now=now)
     if not is_own(found, team):

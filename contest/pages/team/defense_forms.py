@@ -1,4 +1,4 @@
-"""The forms of a team's defenses. `save` of those about one defense returns what was done, for the person to read."""
+"""Forms about a team's defenses. `save` of a form about one defense returns the message that the page shows."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ class DefenseForm(Form):
 
 
 class StakeDefenseForm(DefenseForm):
-    """That the team wants to stake its defense (R32)."""
+    """Requests to stake the team's defense (R32)."""
 
     sure = ConfirmField()
 
@@ -53,7 +53,7 @@ class StakeDefenseForm(DefenseForm):
 
 
 class CancelStakeForm(DefenseForm):
-    """That the team no longer wants to stake it."""
+    """Cancels the requested stake."""
 
     def save(self, *, entry: DefenseEntry, by: User) -> str:
         """Cancel the requested stake."""
@@ -62,7 +62,7 @@ class CancelStakeForm(DefenseForm):
 
 
 class ReturnDefenseForm(DefenseForm):
-    """Why the board should return the stake."""
+    """Asks the board to return the stake, with a reason."""
 
     reason = TextField("Why should the board return it?", most=_LONGEST_REASON, rows=3)
 
@@ -73,7 +73,7 @@ class ReturnDefenseForm(DefenseForm):
 
 
 class WithdrawDefenseForm(DefenseForm):
-    """That the defense is withdrawn for good."""
+    """Withdraws the defense for good."""
 
     sure = ConfirmField()
 
@@ -84,7 +84,7 @@ class WithdrawDefenseForm(DefenseForm):
 
 
 class UploadField(forms.Field):
-    """A file that is streamed to the disk as it comes; one that is too large is refused on its way."""
+    """A file that is streamed to the disk as it arrives; a file that is too large is refused during the upload."""
 
     def __init__(self, label: str, name: str, help_text: str, *, accept: str = "", required: bool = False) -> None:
         most = FILES[name][1]
@@ -98,7 +98,7 @@ class UploadField(forms.Field):
 
 
 class HandInForm(Form):
-    """A defense that is handed in (R28, R31)."""
+    """Submits a defense (R28, R31)."""
 
     name = TextField(
         "Name (required)",
@@ -123,8 +123,8 @@ class HandInForm(Form):
     )
 
     def save(self, *, request: HttpRequest, team: Team, by: User) -> tuple[DefenseEntry, bool]:
-        """Take the defense; return its entry, and whether it is new."""
-        # The files are there, so the last byte has arrived: this is the moment that counts (R23).
+        """Submit the defense; return its entry, and whether it is new."""
+        # The last byte has arrived: this is the time of receipt (R23).
         now = domain_now()
         with upload_rates.count_refusals(team, UploadKind.DEFENSE), taken_files(request.POST, team, by) as kept:
             given = read_submission(request.POST.dict(), request.FILES, request, kept)
@@ -132,7 +132,7 @@ class HandInForm(Form):
 
 
 class OpenSourceForm(DefenseForm):
-    """The source of a closed defense (R33)."""
+    """Publishes the source of a closed defense (R33)."""
 
     source = UploadField("Source (required)", "source", "A zip.", accept=".zip", required=True)
     training_code = UploadField("Training code", "training_code", "A zip.", accept=".zip")

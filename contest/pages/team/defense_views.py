@@ -1,4 +1,4 @@
-"""A team's pages of its own defenses: handing in, how far each is, and what may be done with it (R28, R31-R33)."""
+"""Team pages of its defenses: submit, follow, withdraw, stake, open the source (R28, R31-R33)."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ from scoring.trials import selectors as trials
 
 @page(own_team_of)
 def defenses(request: HttpRequest, team: Team) -> HttpResponse:
-    """List what the team handed in."""
+    """List the team's defenses."""
     now = domain_now()
     policy = policy_in_force(now).policy
     rows = stake_rows.entry_rows(selectors.submissions_of(team), now)
@@ -64,11 +64,11 @@ def defenses(request: HttpRequest, team: Team) -> HttpResponse:
     return render(request, "stakes/team_defenses.html", context)
 
 
-# Handing in ----------------------------------------------------------------------------------------------------------
+# Submission -----------------------------------------------------------------------------------------------------------
 
 
 def _may_hand_in(request: HttpRequest) -> None:
-    """Refuse who may not, before a byte of their files is read."""
+    """Refuse a user who may not submit, before any byte of the files is read."""
     now, team = domain_now(), own_team_of(request.user)
     refuse_other_team(request.GET.get("team", ""), team)
     entries.refuse_beyond_quota(team, policy_in_force(now).policy, now)
@@ -78,9 +78,9 @@ def _may_hand_in(request: HttpRequest) -> None:
 @page(signed_in, "GET POST")
 @stream_files(_may_hand_in)
 def defense_new(request: HttpRequest, user: User) -> HttpResponse:
-    """Show the form and take a hand-in: as a page, or as JSON for the page's script, which shows how far it is."""
+    """Show the form and take a submission: as a page, or as JSON for the page's script, which shows the progress."""
     team = own_team_of(user)
-    if request.method == "HEAD":  # how the script asks whether what it is about to send would be refused
+    if request.method == "HEAD":  # the script checks first whether the submission would be refused
         refuse_other_team(request.GET.get("team", ""), team)
     now, is_sent = domain_now(), request.method == "POST"
     form = HandInForm(*((request.POST, request.FILES) if is_sent else ()))
@@ -107,7 +107,7 @@ def defense_new(request: HttpRequest, user: User) -> HttpResponse:
 @page(own_team_of, "GET POST")
 @limit_body(PIECE_BYTES)
 def defense_piece(request: HttpRequest, team: Team, field: str, file: str) -> HttpResponse:
-    """Take the next piece of a large file, which begins at `at`; answer how many bytes of it are here, as JSON."""
+    """Take the next piece of a large file, which begins at byte `at`; return how many bytes are stored, as JSON."""
     user: User = request.user  # type: ignore[assignment]  # a member is signed in
     try:
         if request.method == "GET":
@@ -130,12 +130,12 @@ def _answered(request: HttpRequest, entry: DefenseEntry, words: str, draft: str 
     return JsonResponse({"address": address}, status=201) if wants_json(request) else SeeOther(address)
 
 
-# One defense ---------------------------------------------------------------------------------------------------------
+# One defense ----------------------------------------------------------------------------------------------------------
 
 
 @page(signed_in)
 def defense(request: HttpRequest, user: User, public_id: str) -> HttpResponse:
-    """Show a team how far its defense is: trials as totals alone (R31), what is missing, its stake and its clock."""
+    """Show a team the state of its defense: trials as totals alone (R31), missing steps, its stake and clock."""
     return _page(request, own_entry(user, public_id))
 
 
@@ -204,7 +204,7 @@ def _belongs(request: HttpRequest) -> None:
 @page(signed_in, "POST")
 @stream_files(_belongs)
 def defense_open(request: HttpRequest, user: User, public_id: str) -> HttpResponse:
-    """Take the source of a closed defense: it is open from now on, and a stake has a new 90 days (R33)."""
+    """Publish the source of a closed defense: it is open from now on, and its stake gets a new 90 days (R33)."""
     entry, sent = own_entry(user, public_id), OpenSourceForm(request.POST, request.FILES, request=request)
     if done := sent.submit(entry=entry, by=user):
         return _answered(request, entry, done)

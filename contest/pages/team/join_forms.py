@@ -1,4 +1,4 @@
-"""The forms of researchers who register, and of people who join a team."""
+"""Forms to register as a researcher, and to join a team."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from contest.teams import invitations, registration
 
 
 class RegisterForm(Form):
-    """The address that a researcher's account is made for."""
+    """The e-mail address of a researcher who registers."""
 
     email = email_field("E-mail address")
 
@@ -35,7 +35,7 @@ class NewAccountForm(JoinForm):
         self.fields["username"].help_text = words
 
     def save(self, *, token: str) -> User:  # type: ignore[override]  # what a link makes differs
-        """Make the account of who registered."""
+        """Create the account of the registered address."""
         return registration.register_person(token=token, **self.chosen)
 
     @property
@@ -48,13 +48,13 @@ class NewMemberForm(NewAccountForm):
     """The user name and password of an account that joins a team."""
 
     def save(self, *, token: str) -> User:  # type: ignore[override]
-        """Make the account, which is in the team then."""
+        """Create the account and add it to the team."""
         now, joined_at = timezone.now(), domain_now()
         return invitations.team_invitation_register(secret=token, **self.chosen, now=now, joined_at=joined_at)
 
 
 class JoinTeamForm(Form):
-    """That somebody joins a team with their account."""
+    """Adds the signed-in account to a team."""
 
     def save(self, *, token: str, user: User) -> User:
         """Join the team."""

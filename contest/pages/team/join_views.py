@@ -1,4 +1,4 @@
-"""Registration of researchers, and joining a team by a link."""
+"""Views to register as a researcher, and to join a team by a link."""
 
 from django.contrib.auth import login
 from django.contrib.auth.models import User
@@ -20,7 +20,7 @@ from contest.teams.models import TeamInvitation
 
 @page(methods="GET POST")
 def register(request: HttpRequest) -> HttpResponse:
-    """Ask for a link that makes an account. The answer is the same whether the address has one or not."""
+    """Send a link that creates an account. The answer is the same whether or not the address has an account."""
     form = RegisterForm.of(request)
     if form.is_valid() and not may_send_letter(request, form.cleaned_data["email"]):
         return HttpResponse(status=429)
@@ -31,7 +31,7 @@ def register(request: HttpRequest) -> HttpResponse:
 
 @page(methods="GET POST")
 def register_confirm(request: HttpRequest, token: str) -> HttpResponse:
-    """Choose a user name and a password, and begin."""
+    """Create the account of the link, with a user name and a password."""
     try:
         address = registration.address_of_link(token)
     except NotFound as error:
@@ -39,8 +39,8 @@ def register_confirm(request: HttpRequest, token: str) -> HttpResponse:
     form = NewAccountForm.of(request)
     if user := form.submit(token=token):
         _sign_in(request, user)
-        return redirect_with_message(request, "Welcome. Your account is ready, and your address is confirmed.", "team")
-    # A conflict too: another name or another password is chosen here.
+        return tell_and_go(request, "Welcome. Your account is ready, and your address is confirmed.", "team")
+    # A conflict too: the person chooses another name or password on this page.
     status = 400 if form.errors else 200
     return render(request, "teams/register_confirm.html", {"address": address, "form": form}, status=status)
 
@@ -56,7 +56,7 @@ def _sign_in(request: HttpRequest, user: User) -> None:
 
 @page(methods="GET POST")
 def team_join(request: HttpRequest, token: str) -> HttpResponse:
-    """Join a team by its link: with the account that is signed in, or with a new one."""
+    """Join a team by its link, with the signed-in account or a new one."""
     try:
         invitation = invitations.team_invitation_of(token, now=timezone.now())
     except NotFound as error:

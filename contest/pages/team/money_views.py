@@ -1,4 +1,4 @@
-"""A team's own page of money."""
+"""Team page of its own prize money."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -17,7 +17,7 @@ from contest.web.page_context import money_context, page_end
 
 @page(own_team_of)
 def team_money(request: HttpRequest, team: Team) -> HttpResponse:
-    """Show a team its account: what it has, what of it waits for which weeks, and what was paid."""
+    """Show a team its account: the balance, sums that wait for the release of a week, and payments."""
     now = domain_now()
     teams = teams_counted_together(team)
     shown, more = entries(told_at=now, of=team_accounts(teams), to=teams, before=page_end(request))

@@ -1,4 +1,4 @@
-"""The forms of a team's own page. `save` returns what was done, for the person to read."""
+"""Forms of a team's own page. `save` returns the message that the page shows."""
 
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -11,7 +11,7 @@ _LONGEST_ADDRESS = 254
 
 
 class TeamForm(Form):
-    """A form of a member, or of somebody who is in no team yet."""
+    """Base form for a member, or for a researcher without a team."""
 
     def save(self, *, by: User) -> str:
         """Do it."""
@@ -71,7 +71,7 @@ class RemoveMemberForm(TeamForm):
 
 
 class LeaveForm(TeamForm):
-    """That a member leaves."""
+    """Lets a member leave the team."""
 
     def save(self, *, by: User) -> str:
         """Leave the team."""
@@ -108,7 +108,7 @@ class QuestionAnswerForm(TeamForm):
 
 
 class WithdrawRequestForm(TeamForm):
-    """That a request is withdrawn."""
+    """Withdraws a request."""
 
     def save(self, *, by: User) -> str:
         """Withdraw the request."""

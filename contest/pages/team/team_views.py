@@ -1,4 +1,4 @@
-"""A team's own page: who is in it, who is invited, why it may attack."""
+"""A team's own page: members, invitations, and its entitlement to attack."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ from policy.selectors import policy_in_force
 
 @page(signed_in, "GET POST")
 def team_page(request: HttpRequest, user: User) -> HttpResponse:
-    """Show the signed-in researcher's team, or let them create one; do what its forms ask for."""
+    """Show the signed-in researcher's team, or let them create one; handle the page's forms."""
     user = researcher_of(request.user)
     forms: dict[str, TeamForm] = {name: form.of(request, action=actions) for name, (form, actions) in _FORMS.items()}
     sent = sent_form(request, *forms.values())
@@ -86,7 +86,7 @@ def _of_team(member: Member) -> dict[str, Any]:
 
 
 def _newest_question(waiting: Entitlement | None) -> EntitlementStep | None:
-    """Return what the organizers asked last of a request that waits."""
+    """Return the organizers' latest question about a pending request."""
     steps = [] if waiting is None else waiting.steps.all()
     asked = [step for step in steps if step.kind == EntitlementStepKind.QUESTION]
     return max(asked, key=lambda step: step.pk, default=None)

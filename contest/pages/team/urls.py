@@ -1,4 +1,4 @@
-"""A team's own pages, and how one gets into a team."""
+"""URLs of teams' pages, of registration and of joining a team."""
 
 from django.urls import URLPattern, path
 
