@@ -1,1 +1,1 @@
-"""The calls of the API, and their description."""
+"""The public REST API: views, URLs and documentation page."""

@@ -1,4 +1,4 @@
-"""API calls of accounts: issuing a token, and the account of a token."""
+"""API views of accounts: issue and revoke a token, describe the account of a token."""
 
 import hashlib
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ class MeOut(serializers.Serializer[Any]):
     quota_left = serializers.IntegerField(allow_null=True)
 
 
-# Many people may share an address, and each needs one token.
+# Many people may share an IP address, and each needs one token.
 MOST_TOKENS_AN_HOUR = 300
 
 
@@ -80,7 +80,7 @@ def _reading_tokens() -> tuple[type[BaseAuthentication], ...]:
 class Token(APIView):
     """A token: given for the name and the password, taken back by itself."""
 
-    # The settings name the class that reads tokens: the same one for every call.
+    # The class that reads tokens is named in the settings, the same for every call.
     authentication_classes = _reading_tokens()
 
     def get_authenticators(self) -> list[BaseAuthentication]:

@@ -1,4 +1,4 @@
-"""API calls of appeals: sending one, and listing the team's own."""
+"""API views of appeals: send one, and list those of the caller's team."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""API calls of attacks: sending, and listing the team's own."""
+"""API views of attacks: send one, and list those of the caller's team."""
 
 from typing import Any
 
@@ -117,7 +117,7 @@ _SENT_BEFORE = {"code": "sent_before", "detail": "Your team has sent exactly thi
 
 
 def _refuse_several(request: Request) -> None:
-    """Raise InvalidInput (`several_pictures`): of parts with one name the library keeps the last, without a word."""
+    """Raise InvalidInput (`several_pictures`): of several parts with one name the library silently keeps the last."""
     if len(request.FILES.getlist("image")) > 1:
         raise InvalidInput("Send one picture per call: each has its own receipt.", "several_pictures", field="image")
 

@@ -1,4 +1,4 @@
-"""The bodies that calls take."""
+"""Base serializer of the API's request bodies."""
 
 from collections.abc import Mapping
 from typing import Any

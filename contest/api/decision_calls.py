@@ -1,4 +1,4 @@
-"""API call of the board: voting on an appeal, and confirming the decision."""
+"""API view for the review board: vote on the case of an appeal, and confirm the decision."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""API calls of defenses: submitting and listing."""
+"""API views of defenses: submit one, and list them."""
 
 from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
@@ -207,7 +207,7 @@ class Defenses(APIView):
         with count_refusals(team, UploadKind.DEFENSE):
             texts, files = _parts(request)
             given = read_submission(texts, files, request._request)
-            now = domain_now()  # the body has been read to its end, which is the moment that counts (R23)
+            now = domain_now()  # The body has been read to its end: this is the time of receipt (R23).
             entry, new = entries.submit_defense(team, given, by=request.user, policy=policy, now=now)  # type: ignore[arg-type]
         hint(plan_trials.task)
         (body,) = _defenses_json([entry.defense], {entry.defense_id}, now=now)

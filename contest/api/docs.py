@@ -1,4 +1,4 @@
-"""The API's documentation page, generated from its OpenAPI schema."""
+"""The API's documentation page, generated from its OpenAPI schema, and the download of the Python client."""
 
 import json
 import re
@@ -32,7 +32,7 @@ _BY_TYPE = {"string": "text", "integer": 1, "number": 4.2, "boolean": True, "obj
 
 @lru_cache(maxsize=1)
 def call_groups() -> dict[str, list[dict[str, Any]]]:
-    """Return what the page tells of each call, by its first word, in the order of the schema; made once per process."""
+    """Return the page's data of all calls, by first word, in the order of the schema; made once per process."""
     generator = SchemaGenerator()  # type: ignore[no-untyped-call]
     schema = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     return grouped(
@@ -44,7 +44,7 @@ def call_groups() -> dict[str, list[dict[str, Any]]]:
 
 
 def _call(schema: Schema, path: str, method: str, operation: Schema) -> dict[str, Any]:
-    """Return what the page tells of one call; `body` is empty for a call that takes none."""
+    """Return the page's data of one call; `body` is empty for a call without a body."""
     taken = operation.get("requestBody", {})
     content = _json_content(taken)
     form: Schema = taken.get("content", {}).get("multipart/form-data", {})

@@ -1,4 +1,4 @@
-"""API call at the root of the interface: the list of all calls."""
+"""API view at the root of the API: lists all calls."""
 
 from typing import Any
 

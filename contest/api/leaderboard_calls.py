@@ -1,4 +1,4 @@
-"""API call of the leaderboard."""
+"""API view of the leaderboard."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The pages of lists as the API answers them: all that come in pages have the same envelope."""
+"""Pagination of the API's lists: every paged answer has the same envelope."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ def list_page(
     """Return the page that `?page=` asks for: how many rows there are, the address of the next page, and these rows.
 
     `address` is the name of the call's URL, `filters` are what its next page is asked with, and `write` makes JSON of
-    the rows of a page. A page that is not there is the first or the last.
+    the rows of a page. A page number out of range gives the first or the last page.
     """
     page = Paginator(rows, ON_A_PAGE).get_page(request.query_params.get("page"))
     following = urlencode({**filters, "page": page.next_page_number()}) if page.has_next() else ""

@@ -1,4 +1,4 @@
-"""API calls of a picture and its rulings."""
+"""API views of one picture and of its rulings."""
 
 from typing import Any
 
@@ -287,7 +287,7 @@ class RulingsCall(APIView):
 
 
 def _picture_id_of(request: Request) -> str:
-    """Return the ID of the picture that is asked about; InvalidInput for none, several, or what is no ID."""
+    """Return the ID of the requested picture; InvalidInput for none, several, or an invalid ID."""
     if unknown := sorted(set(request.query_params) - set(_PARAMETERS)):
         raise WrongFields({name: f"The parameter {name!r} is not known." for name in unknown})
     named = request.query_params.getlist("image")

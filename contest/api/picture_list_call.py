@@ -1,4 +1,4 @@
-"""The API call that lists the pictures of a released week."""
+"""API view that lists the pictures of a released week."""
 
 from typing import Any
 
@@ -113,7 +113,7 @@ def _written(images: list[Image], week: str) -> list[dict[str, Any]]:
 
 
 def _checked(request: Request) -> dict[str, str]:
-    """Return the filters as they were sent; WrongFields names each that cannot be."""
+    """Return the filters as they were sent; WrongFields names each invalid one."""
     sent = {name: request.query_params[name] for name in request.query_params}
     wrong = {name: f"The parameter {name!r} is not known." for name in sorted(set(sent) - set(_PARAMETERS))}
     if _week(sent.get("week", "")) is None:

@@ -1,4 +1,4 @@
-"""API call of the policy's versions."""
+"""API view that lists the versions of the policy, which holds the contest's numbers."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""API call of the releases."""
+"""API views of the weekly releases: the list, and the file of a week."""
 
 from typing import Any
 
