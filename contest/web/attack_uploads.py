@@ -1,4 +1,4 @@
-"""Access to attack uploads, and their limits."""
+"""Helpers of views that take attack uploads: access, limits on simultaneous uploads, errors as JSON."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -18,25 +18,25 @@ from contest.attacks.uploads import MOST_BYTES
 from contest.core.models import Team
 from contest.core.roles import own_team_of
 
-# With what a form has beside its files.
+# The files, and the other fields of the form.
 MOST_UPLOAD_BYTES = MOST_BYTES + MIB
-# Of the 16 threads that a web process has four stay for everything else, whoever uploads whatever.
+# A web process has 16 threads; 4 remain for everything but uploads.
 UPLOADS = ConcurrencyGate(at_once=12, waiting=0, seconds=2.0)
-# However slowly an account sends, it takes no more of them.
+# The most simultaneous uploads of one account, however slowly it sends.
 UPLOADS_OF_ONE = HolderLimit(at_once=2, seconds=2.0)
 _AT_ONCE = 64 * 1024
 
 
 @contextmanager
 def upload_place(user: Any) -> Iterator[None]:
-    """Hold a place for an upload; raises Busy."""
+    """Hold a place for an upload; raises ServerBusy."""
     with UPLOADS_OF_ONE.of(user.pk), UPLOADS:
         yield
 
 
 @contextmanager
 def uploading(user: Any) -> Iterator[Team]:
-    """Hold a place for an upload and return the sender's team; raises as `own_team_of` does, and Busy."""
+    """Hold a place for an upload and return the sender's team; raises as `own_team_of` does, and ServerBusy."""
     team = own_team_of(user)
     with upload_place(user):
         yield team
@@ -45,7 +45,7 @@ def uploading(user: Any) -> Iterator[Team]:
 def for_script(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Answer a page's script, which cannot follow a sign-in: every refusal is JSON, 401 `signed_out` for strangers.
 
-    A person who opens its address, which only takes what is sent, is led to the page of attacks.
+    A GET, as by a person who opens the address, is redirected to the page of attacks.
     """
 
     @wraps(view)

@@ -15,19 +15,20 @@ class ByteRange:
 
     @property
     def size(self) -> int:
-        """Return how many bytes these are."""
+        """Return the number of bytes."""
         return self.end - self.start
 
 
 class UnsatisfiableRange(Exception):
-    """The request asks for bytes that are not there."""
+    """The requested range begins behind the end of the file."""
 
 
 def requested_range(header: str, size: int) -> ByteRange | None:
     """Return the part of `size` bytes that the Range header asks for; None where the whole is to be sent.
 
-    The whole answers no header, another unit, several ranges at once, and nonsense, as the standard allows.
-    Raises Unsatisfiable for a range that begins behind the end.
+    The whole file is sent for a missing header, another unit, several ranges and an invalid header, as the standard
+    allows.
+    Raises UnsatisfiableRange for a range that begins behind the end.
     """
     found = _RANGE.fullmatch(header.replace(" ", ""))
     if found is None or not any(found.groups()):

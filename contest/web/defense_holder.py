@@ -1,4 +1,4 @@
-"""Access to a team's defense pages."""
+"""Access check of a team's defense pages: the defense belongs to the team."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from contest.teams.selectors import captain_of
 
 
 def own_entry(user: Any, public_id: str) -> DefenseEntry:
-    """Return the team's own entry of this defense; NotFound for everybody else's, otherwise as `own_team_of`."""
+    """Return the team's own entry of this defense; NotFound for other teams' defenses. Raises as `own_team_of` does."""
     return required(
         entry_of(own_team_of(user), public_id), NotFound("Your team has no defense with this ID.", "not_found")
     )

@@ -21,7 +21,7 @@ from common.web.body_limits import limit_body
 from contest.defenses.entries import HandIn
 from scoring.trials.submitted_files import MIB, MOST_ARCHIVE_BYTES, MOST_SOURCE_BYTES, MOST_WEIGHTS_BYTES, too_large
 
-# Each file with its words and the most bytes it may have.
+# Each file with its label and the most bytes it may have.
 FILES: Mapping[str, tuple[str, int]] = {
     "archive": ("image archive", MOST_ARCHIVE_BYTES),
     "source": ("source zip", MOST_SOURCE_BYTES),
@@ -31,7 +31,7 @@ FILES: Mapping[str, tuple[str, int]] = {
 TEXTS = ("name", "licence", "description", "image")
 MOST_BYTES = sum(most for _, most in FILES.values()) + MIB
 LEAST_FREE_BYTES = 1 << 30
-# Files that come in one request, and those that come in pieces; of either, what nobody goes on with is removed.
+# Files that come in one request, and files that come in pieces; abandoned ones are removed.
 UPLOAD, PIECES = ".upload", ".pieces"
 _LEFT_SECONDS = {UPLOAD: 24 * 3600, PIECES: 3 * 24 * 3600}
 
@@ -44,9 +44,9 @@ def upload_folder() -> Path:
 
 
 class StreamedFiles(FileUploadHandler):
-    """Writes each known file to the disk as it comes; of one that is too large, or unknown, the rest is passed over."""
+    """Writes each known file to the disk as it arrives; skips the rest of a file that is too large, or unknown."""
 
-    file: "UploadedFile[Any]"  # the one that is coming; not there before the first
+    file: "UploadedFile[Any]"  # the file that is arriving; not set before the first
 
     def __init__(self, request: HttpRequest) -> None:
         super().__init__(request)
@@ -61,7 +61,7 @@ class StreamedFiles(FileUploadHandler):
             raise SkipFile
         self._most = FILES[field_name][1]
         kept = NamedTemporaryFile(dir=upload_folder(), suffix=UPLOAD)  # noqa: SIM115 - it lives as long as the request
-        # Django closes it by this name, where the rest of a file is passed over.
+        # Django closes it by this name, where the rest of a file is skipped.
         self.file = UploadedFile(kept, self.file_name, self.content_type, 0, self.charset, self.content_type_extra)
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
@@ -80,14 +80,14 @@ class StreamedFiles(FileUploadHandler):
         return self.file
 
     def upload_interrupted(self) -> None:
-        """Forget a file whose sender hung up."""
+        """Forget a file whose upload was interrupted."""
         if hasattr(self, "file"):
             self.file.close()
 
 
 def expect_upload(request: HttpRequest) -> None:
-    """Let `request` stream its files to the disk. Before any of it is read: Conflict (`no_room`) where the disk has no
-    room for it."""
+    """Let `request` stream its files to the disk. Raises Conflict (`no_room`) before the body is read, where the disk
+    has no room for it."""
     stated = request.META.get("CONTENT_LENGTH") or "0"
     size = int(stated) if stated.isdecimal() else 0
     forget_left()
@@ -96,15 +96,15 @@ def expect_upload(request: HttpRequest) -> None:
 
 
 def expect_room(*, rest: int, whole: int) -> None:
-    """Conflict (`no_room`) where the disk has no room for the rest of a file, and for the whole once more in the store,
-    which may lie on the same disk."""
+    """Raise Conflict (`no_room`) where the disk lacks room for the rest of a file and for a whole second copy, in the
+    store, which may lie on the same disk."""
     if shutil.disk_usage(upload_folder()).free < rest + whole + LEAST_FREE_BYTES:
         words = "The server has no room for a file of this size now. The organizers can see it; try again later."
         raise Conflict(words, "no_room")
 
 
 def forget_left() -> None:
-    """Remove what a killed process left behind a day ago, and pieces that nobody went on with for three."""
+    """Remove files that a killed process left behind a day ago, and pieces without progress for three days."""
     for suffix, seconds in _LEFT_SECONDS.items():
         for left in upload_folder().glob(f"*{suffix}"):
             with suppress(FileNotFoundError):  # another request removes it too
@@ -113,9 +113,9 @@ def forget_left() -> None:
 
 
 def stream_files(before: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
-    """Let a page take a hand-in: `before` is asked, and the length looked at, before any of the body is read.
+    """Let a page take a submission; `before` is called and the length checked before any of the body is read.
 
-    The check for forged requests reads the body; so it comes after.
+    The check for forged requests (CSRF) reads the body, so it comes after.
     """
 
     def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -141,7 +141,7 @@ def read_submission(
     request: HttpRequest,
     kept: Mapping[str, Path] | None = None,
 ) -> HandIn:
-    """Return what was handed in; WrongFields for a file that was refused on its way, or for texts that are none.
+    """Return the submission; WrongFields for a file that was refused during the upload, or for invalid texts.
 
     `kept` are files that came before, in pieces.
     """
@@ -157,7 +157,7 @@ def read_submission(
 
 
 def refused_files(request: HttpRequest) -> dict[str, str]:
-    """Return why files were refused on their way, by the name of their field."""
+    """Return why files were refused during the upload, by the name of their field."""
     handlers = [each for each in request.upload_handlers if isinstance(each, StreamedFiles)]
     return {name: words for handler in handlers for name, words in handler.refused.items()}
 

@@ -17,7 +17,7 @@ from contest.web.byte_ranges import ByteRange, UnsatisfiableRange, requested_ran
 from picture_files.store import FileSlice, picture_store
 
 _PIECE = 1 << 16
-# No file, a path through a file, and a link. Whatever else keeps a file from being opened is a failure.
+# No file, a path through a file, and a link. Every other error of opening a file is a failure (503).
 _NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 _FOR_EVER = "public, max-age=31536000, immutable"
 _FOR_ONE = "private, no-cache"
@@ -44,8 +44,8 @@ def serve(
 ) -> HttpResponse:
     """Answer GET and HEAD for the file at `path`, whose bytes `tag` stands for.
 
-    Http404 where it is not there; Unavailable where the disk fails or may not be read. With `save_as` a browser saves
-    it under that name. A file that may be `rewritten` with other bytes has the moment of writing in its tag.
+    Http404 without the file; ServiceUnavailable where the disk fails or may not be read. With `save_as` a browser
+        saves it under that name. A file that may be `rewritten` with other bytes has the moment of writing in its tag.
     """
     file = _open_file(path)
     found = os.fstat(file.fileno())
@@ -63,7 +63,7 @@ def serve_stored(
 ) -> HttpResponse:
     """Answer GET and HEAD for a file of the store that a browser saves as `save_as`; PictureMissing without it.
 
-    Caches between leave it alone: who may read it depends on who asks.
+    Shared caches must not store it, because access depends on the user.
     """
     store = picture_store()
     sent = FileContent(store.size(key), lambda span: store.part(key, span.start, span.end))
@@ -127,7 +127,7 @@ def _bytes(request: HttpRequest, sent: FileContent, span: ByteRange, *, partial:
 
 
 def _is_known(request: HttpRequest, etag: str, changed: int) -> bool:
-    """Say whether the reader has it already."""
+    """Say whether the client's cached copy is current."""
     if known := request.headers.get("If-None-Match"):
         tags = {each.strip().removeprefix("W/") for each in known.split(",")}
         return "*" in tags or etag in tags
@@ -136,7 +136,7 @@ def _is_known(request: HttpRequest, etag: str, changed: int) -> bool:
 
 
 def _is_range_current(request: HttpRequest, etag: str, changed: int) -> bool:
-    """Say whether a range goes on with what the reader has: where another file came before, the whole is sent."""
+    """Say whether the range continues the same file that the client has in part; otherwise the whole is sent."""
     condition = request.headers.get("If-Range")
     if not condition:
         return True
@@ -145,7 +145,7 @@ def _is_range_current(request: HttpRequest, etag: str, changed: int) -> bool:
 
 def _head(response: HttpResponse, kept: str, save_as: str) -> None:
     response["Accept-Ranges"] = "bytes"
-    # A refusal is about this request alone: nobody keeps it.
+    # A refusal is about this request alone, so it is not cached.
     response["Cache-Control"] = "no-store" if response.status_code == 416 else kept
     response["Content-Security-Policy"] = _SANDBOX
     response["X-Content-Type-Options"] = "nosniff"

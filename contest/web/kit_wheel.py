@@ -1,4 +1,4 @@
-"""Builds the participants' kit as a wheel, from the source that the contest itself runs.
+"""Builds the participants' kit (`defense_kit`) as a Python wheel, from the source that the contest itself runs.
 
 `python -m contest.web.kit_wheel FOLDER` writes it into a folder.
 """

@@ -1,4 +1,4 @@
-"""Context shared by pages: time, currency, sums."""
+"""Template context that pages share: time, currency, sums."""
 
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ ON_A_PAGE = 50
 
 
 def page_end(request: HttpRequest) -> int | None:
-    """Return the number of the row that the page ends before (`?before=`); None for the newest page."""
+    """Return the `before` row number of the address (the page lists older rows), None for the newest page."""
     return whole_number(request.GET.get("before", ""))
 
 

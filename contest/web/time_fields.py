@@ -22,7 +22,7 @@ class ZonedDateTimeField(forms.Field):
         super().__init__(label=label, widget=forms.TextInput({"type": "datetime-local"}), **named)
 
     def to_python(self, value: Any) -> datetime | None:
-        """Return the moment (UTC), None for an empty field; ValidationError for one that the clocks show twice."""
+        """Return the moment (UTC), None for an empty field; ValidationError for a time that occurs twice."""
         try:
             return moment_of(value, self.zone, field="") if value else None
         except InvalidInput as error:
@@ -37,7 +37,7 @@ class WeekField(forms.Field):
         super().__init__(**{"label": label, "widget": widget, **named})
 
     def to_python(self, value: Any) -> Week | None:
-        """Return the week, None for an empty field; ValidationError where there is none of this name."""
+        """Return the week, None for an empty field; ValidationError for an invalid name."""
         name = str(value or "").strip()
         try:
             return week_called(name) if name else None

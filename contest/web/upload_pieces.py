@@ -1,7 +1,7 @@
-"""Keeps pieces of a large file, so that sending it goes on where a connection broke.
+"""Resumable uploads: keeps pieces of a large file, so that an interrupted upload can continue.
 
-A page names the file by a key of its own and sends it piece by piece, in order. A team keeps one such file for each
-field of the form; another one of the same member takes its place.
+A page names the file by a key of its own and sends it piece by piece, in order. The server keeps one such file for
+each team and field of the form; another file of the same member replaces it.
 """
 
 import fcntl
@@ -32,7 +32,7 @@ _WHOLE = re.compile(r"([0-9a-f]{64}):(\d{1,14})")
 
 
 def bytes_kept(team: Team, user: User, field: str, key: str) -> int:
-    """Return how many bytes of a member's file are here; NotFound for a field that takes no file."""
+    """Return how many bytes of a member's file are stored; NotFound for a field that takes no file."""
     path = _path(team, user, field, key)
     return path.stat().st_size if path.exists() else 0
 
@@ -40,10 +40,10 @@ def bytes_kept(team: Team, user: User, field: str, key: str) -> int:
 def keep_piece(
     team: Team, user: User, field: str, key: str, *, at: int, length: int, size: int, body: HttpRequest
 ) -> int:
-    """Add `length` bytes from `body`, which begin at `at`, to a file of `size`; return how many are here now.
+    """Add `length` bytes from `body`, which begin at `at`, to a file of `size`; return how many are stored now.
 
-    Conflict: `wrong_place` where they do not begin at the end of what is here, `busy` while another request adds some,
-    `other_member` while another member of the team sends a file for this field, `no_room` where the disk has no room
+    Conflict: `wrong_place` where they do not begin at the end of the stored bytes, `busy` while another request adds
+    some, `other_member` while another member of the team sends a file for this field, `no_room` where the disk has no room
     for the whole file. InvalidInput (`too_large`) beyond the most that the field takes. What arrives before a
     connection breaks stays.
     """
@@ -91,7 +91,7 @@ def _wrong_place(end: int) -> Conflict:
 def taken_files(texts: Mapping[str, Any], team: Team, user: User) -> Iterator[dict[str, Path]]:
     """Give out the files that a form names, in `<field>_kept` as `<key>:<bytes>`; WrongFields where one is not whole.
 
-    Nobody changes them meanwhile. They are removed at the end, and kept for another try where that is an error.
+    They are locked meanwhile, removed at the end, and kept for another try after an error.
     """
     named = {field: _WHOLE.fullmatch(str(texts[f"{field}_kept"])) for field in FILES if texts.get(f"{field}_kept")}
     with ExitStack() as stack:
