@@ -32,7 +32,7 @@ def reasons(names: Iterable[str]) -> str:
 
 @register.simple_tag
 def why_stuck(defense: Defense, now: datetime) -> str:
-    """Return why what was asked of a defense gets no answer now; empty where it has its turn."""
+    """Return why a defense's queued work cannot run now; empty where it can."""
     return scoring_words.why_stuck(defense, now=now)
 
 
@@ -99,8 +99,8 @@ def span(seconds: float | None) -> str:
 
 @register.filter
 def in_words(numbers: Mapping[str, Any], without: str = "") -> str:
-    """Return the totals of a trial as one line of words, leaving out what is empty, what has parts of its own and
-    `without`, which the page tells elsewhere."""
+    """Return the totals of a trial as one line of words, without empty totals, totals with parts of their own, and
+    `without`, which the page has elsewhere."""
     # With one round there is no other one to compare its answers to.
     alone = {"changed"} if not numbers.get("changed") and numbers.get("rounds", ROUNDS) < ROUNDS else set()
     left_out = {without} | alone
