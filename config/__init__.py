@@ -1,4 +1,4 @@
-"""Composition: settings, urls, Celery, errors. Imports every app; no app imports it."""
+"""The Django project: settings, URLs, Celery, errors. Imports every app; no app imports it."""
 
 from config.celery import app as celery_app
 

@@ -1,8 +1,8 @@
-"""Which pages taskers may open (R8): everything else could reveal attackers, targets, answers of models, verdicts or
-weeks.
+"""Access rules for taskers: the pages they may open (R8). Other pages could reveal attackers, targets, predictions,
+verdicts or weeks.
 
-This is the one place that decides it, for pages, feeds, files, releases and the API, by session and by token. An
-address that is not named here is refused, so that a new one is closed to taskers until somebody opens it.
+Only this module decides it, for pages, feeds, files, releases and the API, by session and by token. An address that
+is not named here is refused, so that a new one is closed to taskers until it is added.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ _CALLS |= {"token", "me", "preferences", "notices", "notice-seen", "question-ask
 _ACCOUNT = {"sign-in", "sign-out", "language", "join", "password-reset", "password-reset-confirm", "account"}
 _ACCOUNT |= {"account-settings", "account-sessions-end", "account-token-revoke", "account-email"}
 _ACCOUNT |= {"account-email-confirm", "account-password", "account-second-factor", "account-delete"}
-# The rules and documents as they stand for everybody: they name no attack, no defense and no week.
+# The public rules and documents: they name no attack, no defense and no week.
 _DOCUMENTS = {
     "rules",
     "policy-version",
@@ -42,7 +42,7 @@ _DOCUMENTS = {
     "favicon",
     "api-index",
 }
-# Ending letters that come to an address of theirs needs no permission.
+# Anybody may unsubscribe an address from letters.
 _OTHERS = {"healthz", "readyz", "metrics", "release-mail-end"}
 OPEN_TO_TASKERS = frozenset(_WORK | _CALLS | _ACCOUNT | _DOCUMENTS | _OTHERS)
 # The pages in every language of the catalogue: they offer the choice. All others are in English.
@@ -50,7 +50,7 @@ TRANSLATED = frozenset(_WORK | _ACCOUNT)
 
 
 def refusal_for(user: Any, address: ResolverMatch | None) -> NotAllowed | None:
-    """Return why `user` may not open `address`; None for what a tasker may, and for everybody else."""
+    """Return why `user` may not open `address`; None if a tasker may, and for users who are no taskers."""
     name = address.url_name if address is not None else None
     if name in OPEN_TO_TASKERS or getattr(user, "tasker", None) is None:
         return None
@@ -59,17 +59,17 @@ def refusal_for(user: Any, address: ResolverMatch | None) -> NotAllowed | None:
 
 
 def signed_in_refusal(request: Any) -> NotAllowed | None:
-    """Return what `refusal_for` says of the session's user, who is read only where it matters."""
+    """Return `refusal_for` of the session's user; the session is read only where it matters."""
     address: ResolverMatch | None = request.resolver_match
     if address is not None and address.url_name in OPEN_TO_TASKERS:
         return None
     if settings.SESSION_COOKIE_NAME not in request.COOKIES:
-        return None  # a stranger; reading the session would keep the answer out of every cache between
+        return None  # a stranger; reading the session would make the answer uncacheable
     return refusal_for(getattr(request, "user", AnonymousUser()), address)
 
 
 class AudienceTokenAuthentication(tokens.TokenAuthentication):
-    """`Authorization: Token …`, which opens to a tasker what the session does."""
+    """Authentication by `Authorization: Token …`, with the same limits for taskers as a session."""
 
     def authenticate(self, request: Request) -> tuple[Any, ApiToken] | None:
         """Return the user and the token, or None; NotAllowed (`not_for_taskers`)."""

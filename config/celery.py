@@ -1,4 +1,4 @@
-"""The Celery application; its beat runs the sweeps of contest.operations.pipeline."""
+"""The Celery application; its beat runs the sweeps (periodic jobs) of contest.operations.pipeline."""
 
 import os
 from typing import Any

@@ -1,4 +1,4 @@
-"""Template context of every page."""
+"""Context processor: the template context of every page."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -21,7 +21,7 @@ from labeling.enums import TaskerState
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
-# Where each role goes to work, in the order of the day; organizers' pages are in English.
+# The pages of each role's menu, in the order of the day; organizers' pages are in English.
 LEARNER: "list[tuple[str, StrOrPromise]]" = [("learn", _("Learn")), ("qualification", _("Qualification"))]
 TASKER: "list[tuple[str, StrOrPromise]]" = [
     ("label", _("Label")),
@@ -80,7 +80,7 @@ RESEARCHER: "list[tuple[str, StrOrPromise]]" = [
     ("attacks", "Attacks"),
     ("defenses", "Defenses"),
 ]
-# A team's header leads to its own defenses; the footer to everybody's.
+# A team's header links to its own defenses, the footer to all public ones.
 IN_A_TEAM = [("team-defenses", words) if name == "defenses" else (name, words) for name, words in RESEARCHER]
 IN_A_TEAM += [("appeals", "Appeals")]
 BOARD: "list[tuple[str, StrOrPromise]]" = [
@@ -94,7 +94,7 @@ BOARD: "list[tuple[str, StrOrPromise]]" = [
     ("board-withheld", "Withheld"),
     ("defenses", "Defenses"),
 ]
-# What everybody may read, save that taskers learn nothing of attacks, defenses and answers (R8).
+# Public links; taskers get none to attacks, defenses and predictions (R8).
 PUBLIC: "list[tuple[str, StrOrPromise]]" = [
     ("defenses", _("Defenses")),
     ("leaderboard", _("Leaderboard")),
@@ -125,8 +125,8 @@ class MenuGroup(NamedTuple):
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
-    """Return whether this is the demo, whose sign-ins, clock and folder of letters pages may print, the address of the
-    organizers, whether the page is translated, the roles, and the header's entries.
+    """Return demo mode (pages then show its sign-ins, clock and letters), the organizers' address, whether the page is
+    translated, the user's roles, and the header's entries.
 
     Roles and the clock are read only by a page that shows them: no query for a fragment or a stranger.
     """
@@ -147,7 +147,7 @@ def site(request: HttpRequest) -> dict[str, Any]:
 
 
 def _offers_languages(request: HttpRequest) -> bool:
-    """Say whether the page is one of those that are translated."""
+    """Say whether the page is translated."""
     match = request.resolver_match
     return match is not None and match.url_name in TRANSLATED
 
@@ -160,13 +160,13 @@ class DemoClockShown(NamedTuple):
 
 
 def _demo_clock() -> DemoClockShown | None:
-    """Return the demo's clock where it was moved."""
+    """Return the demo's clock if it was moved."""
     ahead = demo_ahead()
     return DemoClockShown(distance(ahead), domain_now()) if ahead else None
 
 
 def _has_messages(request: HttpRequest) -> bool:
-    """Say whether the reader has a page of messages: all with an account but taskers, of whom nothing is asked."""
+    """Say whether the reader has a page of messages: every account but a tasker's; for taskers no query is made."""
     user = getattr(request, "user", AnonymousUser())
     return user.is_authenticated and getattr(user, "tasker", None) is None
 
@@ -201,12 +201,12 @@ def _group(request: HttpRequest, roles: Roles) -> MenuGroup | None:
 
 
 def _organizes(request: HttpRequest, roles: Roles) -> bool:
-    # A request that was refused early on has nobody.
+    # A request that was refused early has no user.
     return getattr(request, "user", AnonymousUser()).is_authenticated and roles.organizer
 
 
 def _entries(request: HttpRequest, roles: Roles) -> "list[tuple[str, StrOrPromise]]":
-    # A request that was refused early on has nobody.
+    # A request that was refused early has no user.
     if not getattr(request, "user", AnonymousUser()).is_authenticated:
         return PUBLIC
     if roles.tasker:
@@ -222,5 +222,5 @@ def _entries(request: HttpRequest, roles: Roles) -> "list[tuple[str, StrOrPromis
 
 
 def _public(roles: Roles) -> "list[tuple[str, StrOrPromise]]":
-    """Return what the footer leads to; strangers have most of it in the header."""
+    """Return the footer's links; strangers have most of them in the header."""
     return FOR_TASKERS if roles.tasker else ABOUT

@@ -1,7 +1,7 @@
 """The register of decoders: every place where untrusted bytes or text become objects, with its limits.
 
-Who adds a call that decodes or unpacks adds it here, with limits that the code enforces; `tests/test_decoders.py` fails
-for a place that is missing and for one that is gone. Each limit is the constant that enforces it, not a copy.
+Every new call that decodes or unpacks is added here, with limits that the code enforces; `tests/test_decoders.py`
+fails for a missing place and for one that no longer exists. Each limit is the constant that enforces it, not a copy.
 """
 
 from collections.abc import Mapping
@@ -23,8 +23,8 @@ from policy.numbers import Policy
 from scoring.trials import submitted_files
 
 _POLICY = Policy()
-# Seconds of a processor for what one request brings: tests with hostile input hold decoders to it. What a team hands in
-# is hashed and copied as well, which takes as long as its files are large.
+# CPU seconds for the input of one request: tests with hostile input enforce it. A submitted defense is hashed and
+# copied as well, which takes time in proportion to its size.
 REQUEST_SECONDS = 0.5
 HAND_IN_SECONDS = 60.0
 
@@ -112,7 +112,7 @@ BOUNDED: Mapping[str, DecodingLimits] = {
         addresses.TOKEN_CHARACTERS, addresses.TOKEN_BYTES, pieces=1, seconds=REQUEST_SECONDS
     ),
     "accounts/passkeys.py:_read": DecodingLimits(MOST_CREDENTIAL, MOST_CREDENTIAL, MOST_CREDENTIAL, REQUEST_SECONDS),
-    # What teams hand in.
+    # Submissions of teams.
     **dict.fromkeys(
         (
             "defense_kit/archive.py:_configuration_name",
@@ -132,7 +132,7 @@ BOUNDED: Mapping[str, DecodingLimits] = {
     ),
     "scoring/trials/submitted_files.py:_check_zip": _SOURCE,
     "scoring/trials/submitted_files.py:list_source": _SOURCE,
-    # The defense protocol: what a program of a team says.
+    # The defense protocol: messages of a team's program.
     "defense_kit/protocol.py:read_header": _TEXT_FRAME,
     "defense_kit/protocol.py:read_hello": _TEXT_FRAME,
     "defense_kit/protocol.py:read_answers": _ANSWER_FRAME,
@@ -144,7 +144,7 @@ BOUNDED: Mapping[str, DecodingLimits] = {
     ),
 }
 
-# Input that is not a stranger's, by the reason why it may be read as it is.
+# Trusted input: the place, with the reason why it needs no limit.
 TRUSTED: Mapping[str, tuple[str, ...]] = {
     "signed by this server: the signature is checked before anything is decoded": (
         "accounts/second_factor.py:_being_set_up",

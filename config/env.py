@@ -46,7 +46,7 @@ def database(name: str, default: str) -> dict[str, Any]:
     try:
         return dict(read.db_url_config(value))
     except ValueError:
-        # Its words would repeat a part of the password.
+        # The text of that error would repeat a part of the password.
         message = f"{name} cannot be read: write characters of the password such as / # @ : as %2F %23 %40 %3A"
         raise ImproperlyConfigured(message) from None
 
@@ -71,7 +71,7 @@ def email(name: str, default: str) -> dict[str, Any]:
     try:
         port = parts.port or _MAIL_PORTS[parts.scheme]
     except ValueError:
-        # Its words would repeat a part of the password.
+        # The text of that error would repeat a part of the password.
         message = f"{name} cannot be read: write characters of the password such as / # @ : as %2F %23 %40 %3A"
         raise ImproperlyConfigured(message) from None
     return {

@@ -16,7 +16,7 @@ from common.web.error_status import error_body, http_status, retry_headers
 
 
 def api_exception(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Translate what a view raised; None lets an unexpected error surface as a 500."""
+    """Convert an exception of a view; None lets an unexpected error surface as a 500."""
     refusal = error if isinstance(error, DomainError) else outage_of(error)
     if refusal is not None:
         set_rollback()
@@ -39,7 +39,7 @@ def api_exception(error: Exception, context: dict[str, Any]) -> Response | None:
 
 
 def _fields(detail: Any) -> dict[str, list[str]]:
-    """Return the messages of each field; what belongs to none is named as the framework names it."""
+    """Return the messages of each field; errors of no field are under the framework's name for them."""
     by_name = detail if isinstance(detail, Mapping) else {api_settings.NON_FIELD_ERRORS_KEY: detail}
     return {str(name): _messages(of_field) for name, of_field in by_name.items()}
 

@@ -62,7 +62,7 @@ def configure_logs(log_format: str) -> dict[str, Any]:
         "loggers": {
             "axes": {"level": "WARNING"},
             "botocore": {"level": "WARNING"},
-            # The web server's own handlers would write addresses as they are.
+            # The web server's own handlers would write unmasked addresses.
             **{name: {"handlers": [], "propagate": True} for name in ("_granian", "granian.access")},
         },
     }

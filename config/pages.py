@@ -1,4 +1,4 @@
-"""Error pages: what happened, what was kept, and what to do next."""
+"""Error pages, and middleware that shows domain errors as pages and keeps taskers to their own pages (R8)."""
 
 import sys
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from config.audience import signed_in_refusal
 
 
 class DomainErrorPages:
-    """Keep taskers to what is for them, and turn a domain error that a page's view let through into a page.
+    """Refuses taskers pages that are not for them, and turns a domain error that a view raises into a page.
 
     The API has its own translation (config.errors), so nothing under /api/v1/ arrives here.
     """
@@ -30,7 +30,7 @@ class DomainErrorPages:
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *_view: Any) -> HttpResponse | None:
-        """Return the refusal where a signed-in tasker asks for what is not for taskers (R8)."""
+        """Return the refusal where a signed-in tasker requests a page that is not for taskers (R8)."""
         error = signed_in_refusal(request)
         return None if error is None else _refused(request, error)
 
@@ -79,7 +79,7 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer 500 without asking the database anything; the code is the request's id in the logs.
 
-    An outage that was met outside the views, for instance while the session was read, is answered as one of a view.
+    An outage outside the views, for instance while the session is read, is answered like an outage in a view.
     """
     if outage := outage_of(sys.exc_info()[1]):
         return _unavailable(request, outage)
@@ -87,7 +87,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     detail = _("The server failed at this request; it is in the log as %(code)s.") % {"code": code}
     if request.path.startswith("/api/v1/"):
         return JsonResponse({"code": "server_error", "detail": detail}, status=500)
-    # Without the request: no session and no user, which may be what failed.
+    # Rendered without the request: its session and user may be what failed.
     return render(None, "500.html", {"support_code": code, "contact": settings.CONTACT_EMAIL}, status=500)
 
 
@@ -97,7 +97,7 @@ def _unavailable(request: HttpRequest, outage: ServiceUnavailable) -> HttpRespon
     if request.path.startswith("/api/v1/") or wants_json(request):
         answer: HttpResponse = JsonResponse(error_body(outage), status=status)
     else:
-        # Without the request: no session and no user, which may be what failed.
+        # Rendered without the request: its session and user may be what failed.
         answer = render(None, "unavailable.html", {"error": outage, "contact": settings.CONTACT_EMAIL}, status=status)
     for name, value in {**retry_headers(outage), "Cache-Control": "no-store"}.items():
         answer[name] = value

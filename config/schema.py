@@ -1,4 +1,4 @@
-"""What all calls of the API have in common in its schema."""
+"""Adds to the API's OpenAPI schema the refusals that all calls share."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""All settings. Contest numbers are not here: they are the recorded policy (policy.numbers)."""
+"""Django settings. The contest's numbers are not here: they are the recorded policy (policy.numbers)."""
 
 import logging
 from pathlib import Path
@@ -118,7 +118,7 @@ else:
     DATABASES["default"]["ENGINE"] = "common.postgresql"
     DATABASES["default"]["CONN_MAX_AGE"] = None
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
-    # Seconds until a server that answers nothing at all counts as away, and milliseconds for a statement sent to it.
+    # Seconds until a silent server counts as away, and milliseconds for a statement.
     patience = {"connect_timeout": 5, "keepalives_idle": 30, "keepalives_interval": 10, "tcp_user_timeout": 30_000}
     DATABASES["default"]["OPTIONS"] = patience | DATABASES["default"].get("OPTIONS", {})
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -131,9 +131,9 @@ RELEASE_DIR = Path(env.read.str("RELEASE_DIR", default=str(DATA_DIR / "releases"
 RELEASE_KEY_FILE = Path(env.read.str("RELEASE_KEY_FILE", default=str(DATA_DIR / "release-key"))).resolve()
 SCORING_DEVICE = env.choice("SCORING_DEVICE", "auto", ("auto", "cpu", "cuda"))
 DEFENSE_RUNTIME = env.choice("DEFENSE_RUNTIME", "docker", ("docker", "process"))
-# What carries the containers: the engine's own runtime, or gVisor's.
+# The container runtime: the engine's own, or gVisor's.
 CONTAINER_RUNTIME = env.choice("CONTAINER_RUNTIME", "runc", ("runc", "runsc"))
-# From where the scorers fetch images that a team names by their digest; a stranger must not name a host of ours.
+# Registries from which scorers fetch images that a team names by digest; a stranger must not name an internal host.
 DEFENSE_REGISTRIES = env.read.list("DEFENSE_REGISTRIES", default=["docker.io", "ghcr.io", "quay.io"])
 SCORER_DIR = Path(env.read.str("SCORER_DIR", default=str(DATA_DIR / "scorer"))).resolve()
 METRICS_TOKEN = env.read.str("METRICS_TOKEN", default="")
@@ -154,7 +154,7 @@ AUTH_PASSWORD_VALIDATORS = [
     },
 ]
 PASSWORD_RESET_TIMEOUT = 24 * 3600
-# What is read together with the signed-in user, so that a request needs one query to know who asks.
+# Relations that are read together with the signed-in user, in one query per request.
 SIGNED_IN_RELATED = ("tasker",)
 # Names the role of an account in a word, for the audit trail.
 AUDIT_ROLE_OF = "accounts.roles.audit_role_of"
