@@ -138,7 +138,7 @@ def _with_own_links(children: Sequence[Token]) -> Iterator[Token]:
 
 
 def _address(target: str) -> str:
-    """Return the address of a link's target on this site; None for a file without a page."""
+    """Return the address of a link's target on this site; empty for a file without a page."""
     if target.startswith(("https://", "http://", "#")):
         return target
     file, _, place = target.partition("#")

@@ -54,7 +54,7 @@ MarkForms = forms.formset_factory(MarkForm, extra=2, max_num=services.MOST_MARKS
 
 
 class PreviewedForm(Form):
-    """A form that is previewed and then sent: `do` is the pressed button. `team` is the team for which it was opened."""
+    """A form that is previewed and then sent: `do` is the pressed button, `team` the team for which it was opened."""
 
     team = forms.CharField(widget=forms.HiddenInput, required=False)
 
