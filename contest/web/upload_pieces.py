@@ -43,8 +43,8 @@ def keep_piece(
     """Add `length` bytes from `body`, which begin at `at`, to a file of `size`; return how many are stored now.
 
     Conflict: `wrong_place` where they do not begin at the end of the stored bytes, `busy` while another request adds
-    some, `other_member` while another member of the team sends a file for this field, `no_room` where the disk has no room
-    for the whole file. InvalidInput (`too_large`) beyond the most that the field takes. What arrives before a
+    some, `other_member` while another member of the team sends a file for this field, `no_room` where the disk has no
+    room for the whole file. InvalidInput (`too_large`) beyond the most that the field takes. What arrives before a
     connection breaks stays.
     """
     path = _path(team, user, field, key)
