@@ -1,1 +1,1 @@
-"""Running the contest: health, deadlines, forecasts, waiting work, the audit trail."""
+"""Data and jobs to run the contest: health, deadlines, forecasts, waiting work, the audit trail."""

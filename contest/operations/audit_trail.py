@@ -1,4 +1,4 @@
-"""The audit trail for organizers: filtered entries, each a sentence."""
+"""Queries of the audit trail for organizers: filtered entries, each worded as a sentence."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class SubjectLink:
-    """One thing that something was done to, and its page where it has one."""
+    """A subject of an audited action, with its page where it has one."""
 
     words: str
     url: str = ""
@@ -41,7 +41,7 @@ class SubjectLink:
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """A row of the trail in words. `number` is that in the chain, None before it is sealed."""
+    """A row of the trail in words. `number` is its number in the chain, None before it is sealed."""
 
     entry: AuditEntry
     number: int | None
@@ -70,7 +70,7 @@ def rows_on(rows: QuerySet[AuditEntry], day: date, zone: str) -> QuerySet[AuditE
 
 
 def rows_containing(rows: QuerySet[AuditEntry], text: str) -> QuerySet[AuditEntry]:
-    """Return the rows with `text` in any of their parts, or from the place with this digest."""
+    """Return the rows with `text` in any part, or with this digest of a client's address."""
     parts = ("subject", "public", "private")
     rows = rows.annotate(**{f"{part}_text": Cast(part, TextField()) for part in parts})
     matches = Q(why__icontains=text) | Q(origin__icontains=text) | Q(place__digest=text.lower())
@@ -80,7 +80,7 @@ def rows_containing(rows: QuerySet[AuditEntry], text: str) -> QuerySet[AuditEntr
 
 
 def actions() -> list[str]:
-    """Return the actions that the trail has."""
+    """Return the kinds of actions that occur in the trail."""
     return list(AuditEntry.objects.order_by("action").values_list("action", flat=True).distinct())
 
 
@@ -90,7 +90,7 @@ def anything_recorded() -> bool:
 
 
 def recorded_since(check: AuditCheck | None) -> int:
-    """Return how many rows the trail has behind those that a check went through; without a check all of them."""
+    """Return how many rows were added after the last check; without a check the number of all rows."""
     return AuditEntry.objects.count() - (check.through if check else 0)
 
 
@@ -117,7 +117,7 @@ def _who(entry: AuditEntry) -> str:
 
 
 def accounts_named(rows: Sequence[AuditEntry]) -> dict[int, str]:
-    """Return number -> user name of the accounts that these rows name and that are there still."""
+    """Return number -> user name of the accounts that these rows name and that still exist."""
     numbers = {number for row in rows for number in row.subject.get("account", [])}
     return dict(User.objects.filter(pk__in=numbers).values_list("pk", "username"))
 
@@ -125,7 +125,7 @@ def accounts_named(rows: Sequence[AuditEntry]) -> dict[int, str]:
 def _subject(
     subject: Mapping[str, list[Any]], names: Mapping[int, str]
 ) -> Iterator[tuple[str, tuple[SubjectLink, ...]]]:
-    for kind, found in sorted(subject.items()):  # a database may keep them in an order of its own
+    for kind, found in sorted(subject.items()):  # a database may store them in another order
         yield kind_words(kind, len(found)), tuple(_name(kind, each, names) for each in found)
 
 
@@ -136,7 +136,7 @@ def _name(kind: str, each: str | int, names: Mapping[int, str]) -> SubjectLink:
 
 
 def audit_columns(row: AuditRow) -> list[str]:
-    """Return a row for a file."""
+    """Return a row of the CSV file."""
     entry = row.entry
     return [
         str(row.number or ""),

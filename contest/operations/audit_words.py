@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-# action -> what somebody did, before what it was done to.
+# action -> the words for it; the subject follows them.
 DID: Mapping[str, str] = MappingProxyType(
     {
         "account.delete": "deleted",
@@ -85,7 +85,7 @@ DID: Mapping[str, str] = MappingProxyType(
         "watch_rule.retire": "retired",
     }
 )
-# kind of subject -> in words, where its name in lower case with blanks will not do.
+# kind of subject -> its words, where they are not its name in lower case with blanks.
 _KINDS = {
     "correction": "correction",
     "instructions": "version of the instructions",
@@ -100,7 +100,7 @@ _KINDS = {
 
 
 def kind_words(kind: str, count: int) -> str:
-    """Return what a kind of subject is called, for one or for several of it."""
+    """Return the words for a kind of subject, singular or plural."""
     one = _KINDS.get(kind, kind.replace("_", " "))
     if count == 1:
         return one
@@ -108,5 +108,5 @@ def kind_words(kind: str, count: int) -> str:
 
 
 def action_words(action: str) -> str:
-    """Return what somebody did, in words; of an action of another version of the software, its name."""
+    """Return an action in words; an action of another version of the software by its name."""
     return DID.get(action, f"did {action} to")

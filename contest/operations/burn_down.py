@@ -1,4 +1,4 @@
-"""Draws how the answers that a week misses go down to zero: so far, and as the forecast expects."""
+"""Burn-down chart of the answers that a week misses: the past, and what the forecast expects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from contest.operations.work_rates import answers_on_pictures_before
 WIDTH, HEIGHT = 380, 150
 _LEFT, _RIGHT, _TOP, _GROUND = 40, 4, 18, 124
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
-# A point of the past for each of so many hours is as fine as the drawing shows.
+# Hours between two points of the past: finer ones would not be visible.
 _STEP = 4
 _MOST_TICKS = 6
 
@@ -22,7 +22,7 @@ Spread = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class BurnDown:
-    """A drawing of missing answers over time, in the units of its own box, which the page scales to its place.
+    """A chart of missing answers over time, in the units of its own box, which the page scales.
 
     `past`, `expected` and `band` are points of lines and of an area as SVG has them; the last two are empty without a
     forecast. `deadline_x` is None for a deadline before all that is drawn. `left` are the answers that are still

@@ -1,4 +1,4 @@
-"""Forecasts whether the open weeks are labeled by their Friday.
+"""Forecasts whether taskers finish each open week's pictures by its Friday deadline.
 
 The pictures of a week are labeled in the week after it (R24), so that is when they should be finished: its last second
 in the contest's zone (R23). The queue is one for all weeks; so is the forecast of it (contest.operations.forecast).
@@ -43,9 +43,9 @@ from policy.calendar import Week
 from policy.selectors import policy_in_force
 
 FRESH_SECONDS = 60
-# A picture is at risk from here down, in the chance to be finished in time.
+# A picture is at risk if its chance to be finished in time is below this.
 SURE = 0.99
-# With a week's chance under this the page says how many more taskers would lift it there.
+# If a week's chance is below this, the page says how many more taskers would raise it to this.
 GOOD = 0.95
 MORE_TASKERS = (1, 2, 3, 5, 10)
 MOST_PICTURES = 5_000
@@ -56,7 +56,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedPicture:
-    """A picture to be finished: how many answers it misses, since when it waits, and its chance to be in time.
+    """An unfinished picture: how many answers it misses, since when it waits, and its chance to be in time.
 
     `week` is empty for a picture that has a ruling and is asked about again by the board.
     """
@@ -70,7 +70,7 @@ class UnfinishedPicture:
 
     @property
     def at_risk(self) -> bool:
-        """Say whether it is not sure to be finished in time; of no forecast nothing is known."""
+        """Say whether it may not be finished in time; False without a forecast."""
         return self.chance is not None and self.chance < SURE
 
     @property
@@ -81,8 +81,8 @@ class UnfinishedPicture:
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A week that is being labeled. `pictures` are all of it, `left` what misses answers, `held` what a report holds,
-    `stuck` what nobody left may finish.
+    """A week that is being labeled. Counts: `pictures` all, `left` those that miss answers, `held` those held by a
+    report, `stuck` those that no remaining tasker may finish.
 
     `answers` is what these miss, `ahead` what the whole queue misses up to its last picture. Without a forecast
     `chance` is None, after the deadline too. `given` are the answers that a tenth, half, and nine tenths of the trials
@@ -108,7 +108,7 @@ class Deadline:
 
     @property
     def last_second(self) -> datetime:
-        """Return the deadline as it is told: the last second before it (R23)."""
+        """Return the deadline as pages show it: the last second before it (R23)."""
         return self.at - timedelta(seconds=1)
 
     @property
@@ -118,7 +118,7 @@ class Deadline:
 
     @property
     def unlikely(self) -> bool:
-        """Say whether somebody should do something about it."""
+        """Say whether the week is so unlikely to be in time that somebody should act."""
         return self.chance is not None and self.chance < GOOD
 
 
@@ -133,7 +133,7 @@ class ExpectedTasker:
 
 @dataclass(frozen=True, slots=True)
 class DeadlineForecast:
-    """The weeks, oldest first, and what the forecast rests on.
+    """The weeks, oldest first, and the facts behind the forecast.
 
     `why_not` says in words why there is none; of too many pictures not even the weeks are told. `again` is how many the
     board has asked taskers about again, `stuck` are the causes for which nobody left may finish a picture.
@@ -157,7 +157,7 @@ class DeadlineForecast:
 
 
 def deadline_words(chance: float | None) -> str:
-    """Return a chance in whole percent. A thousand trials tell neither the impossible nor the certain."""
+    """Return a chance in whole percent; a thousand trials cannot show 0 or 100 %."""
     if chance is None:
         return ""
     if chance < 0.01:
@@ -166,12 +166,12 @@ def deadline_words(chance: float | None) -> str:
 
 
 def deadlines(*, now: datetime) -> DeadlineForecast:
-    """Return the weeks being labeled with their forecast; the same for all who ask within FRESH_SECONDS."""
+    """Return the weeks being labeled with their forecast, cached for FRESH_SECONDS."""
     return remembered("deadlines", FRESH_SECONDS, lambda: read_deadlines(now=now))
 
 
 def read_deadlines(*, now: datetime) -> DeadlineForecast:
-    """Return the weeks being labeled with their forecast, read afresh."""
+    """Return the weeks being labeled with their forecast, uncached."""
     policy = policy_in_force(now).policy
     waiting = [*_in_panels(), *_without_panel(now, policy.panel_size)]
     names = {tasker: (key, name) for tasker, key, name in people_at_work(now)}
@@ -217,11 +217,11 @@ def _with_weeks(
     return replace(found, weeks=tuple(drawn), waiting=tuple(waiting))
 
 
-# What is to be done -------------------------------------------------------------------------------------------------
+# Unfinished pictures --------------------------------------------------------------------------------------------------
 
 
 def _in_panels() -> Iterator[UnfinishedPicture]:
-    """The pictures in open panels as the queue has them: urgent ones (R19), then what misses least, the oldest."""
+    """The pictures in open panels in the order of the queue: urgent ones (R19), fewest missing answers, oldest."""
     panels = Panel.objects.filter(state=PanelState.OPEN).order_by("-urgent", "missing", "waiting_since", "pk")
     columns = ("image_id", "image__public_id", "missing", "waiting_since", "image__received_at", "urgent")
     rows = panels.values_list(*columns)[: MOST_PICTURES + 1]
@@ -239,7 +239,7 @@ def _without_panel(now: datetime, panel_size: int) -> Iterator[UnfinishedPicture
 
 
 class _Names:
-    """The names of weeks, looked up once for all the moments of one."""
+    """Names of weeks, looked up once per week."""
 
     def __init__(self) -> None:
         self._weeks: list[Week] = []
@@ -254,7 +254,7 @@ class _Names:
 
 
 def _weeks(waiting: Sequence[UnfinishedPicture], stuck: Collection[int]) -> Iterator[Deadline]:
-    """The weeks that something waits of, oldest first, still without a forecast."""
+    """The weeks with waiting pictures, oldest first, without a forecast yet."""
     left, missing, ahead, hopeless = Counter[str](), Counter[str](), dict[str, int](), Counter[str]()
     before = 0
     for each in waiting:
@@ -287,7 +287,7 @@ def _count_by_week(
     return {week.name: found[key] for key, week in spans.items()}
 
 
-# Who is at it -------------------------------------------------------------------------------------------------------
+# Taskers at work ------------------------------------------------------------------------------------------------------
 
 
 def _why_not(hours: Mapping[int, Counter[int]], workers: Sequence[TaskerPace], pictures: int) -> str:
@@ -306,7 +306,7 @@ def _why_not(hours: Mapping[int, Counter[int]], workers: Sequence[TaskerPace], p
 
 
 def _pictures_as_tasks(waiting: Sequence[UnfinishedPicture], names: Mapping[int, tuple[int, str]]) -> list[Task]:
-    """What each picture misses, and by whom of those at work it was answered, or given back for good (R8)."""
+    """For each picture the missing answers, and the taskers at work who answered it or returned it for good (R8)."""
     images = Panel.objects.filter(state=PanelState.OPEN).values("image")
     over = Q(state=AssignmentState.ANSWERED) | ~Q(problem="")
     rows = Assignment.objects.filter(over, image__in=images, tasker__in=names)
@@ -316,7 +316,7 @@ def _pictures_as_tasks(waiting: Sequence[UnfinishedPicture], names: Mapping[int,
     return [Task(each.missing, frozenset(seen[each.image_id])) for each in waiting]
 
 
-# What comes of it ---------------------------------------------------------------------------------------------------
+# Forecast -------------------------------------------------------------------------------------------------------------
 
 
 def _forecast(
@@ -359,7 +359,7 @@ def _of_week(
 
 
 def _to_the_hour(moment: datetime) -> datetime:
-    """What is known by the hour is not told by the minute; rounded up."""
+    """Round a time up to the full hour, which is the precision of the forecast."""
     return -(-(moment - _EPOCH) // _HOUR) * _HOUR + _EPOCH
 
 

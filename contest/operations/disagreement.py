@@ -14,7 +14,7 @@ from monitoring.gold_choice import USUAL_IOU_PERCENT
 from monitoring.rules import QUESTIONS
 
 WEEKS = 2
-# The newest rulings are looked at, so many at most.
+# At most this many of the newest rulings are read.
 MOST_PANELS = 500
 MOST_LISTED = 10
 FRESH_SECONDS = 300
@@ -31,8 +31,8 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class DisagreedPicture:
-    """A picture's panel, on which questions its members differed, and how far the outline that fits the others least
-    overlaps with them, in percent; None with fewer than two outlines."""
+    """A picture's panel: the questions on which its members differed, and the overlap in percent of the outline that
+    fits the others least; None with fewer than two outlines."""
 
     public_id: str
     panel_id: int
@@ -47,7 +47,7 @@ class DisagreedPicture:
 
 @dataclass(frozen=True, slots=True)
 class QuestionDisagreement:
-    """Of how many panels with two answers or more to a question the members differed."""
+    """For one question: how many panels have two or more answers to it, and in how many the members differed."""
 
     name: str
     differ: int
@@ -70,12 +70,12 @@ class Disagreement:
 
 
 def disagreement(*, now: datetime) -> Disagreement:
-    """Return where taskers differ; the same for all who ask within FRESH_SECONDS."""
+    """Return where taskers differ, cached for FRESH_SECONDS."""
     return remembered("disagreement", FRESH_SECONDS, lambda: read_disagreement(now=now))
 
 
 def read_disagreement(*, now: datetime) -> Disagreement:
-    """Return where taskers differ, read afresh."""
+    """Return where taskers differ, uncached."""
     since = now - timedelta(weeks=WEEKS)
     rulings = Ruling.objects.filter(decided_at__gt=since, decided_at__lte=now, decided_by=DecidedBy.RULES)
     newest = rulings.order_by("-decided_at", "-pk").values_list("panel_id", "image__public_id")
@@ -100,7 +100,7 @@ def read_disagreement(*, now: datetime) -> Disagreement:
 
 
 def _answers_in_words(members: Sequence[AnswerRow]) -> dict[str, list[object]]:
-    """What was answered to each question that two members or more answered, so that they could differ."""
+    """The answers in words to each question that two or more members answered."""
     forms = zip(QUESTIONS, zip(*(row.form for row in members), strict=True), strict=False)
     given = {question: [value for value in said if value is not None] for question, said in forms}
     return {question: said for question, said in given.items() if len(said) > 1}

@@ -10,13 +10,13 @@ from labeling.models import MonitoringEvent, StateChange, Tasker
 
 LATELY = timedelta(days=7)
 MOST_LISTED = 10
-# The newest events are read, so many at most.
+# At most this many of the newest events are read.
 _MOST_EVENTS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class FlaggedTasker:
-    """A tasker to look at: public ID, whether they are paused, the rules that fired for them lately, and the last."""
+    """A tasker to look at: public ID, whether paused, the rules that fired recently, and the latest event."""
 
     public_id: str
     paused: bool
@@ -26,7 +26,7 @@ class FlaggedTasker:
 
 
 def flagged_taskers(*, now: datetime) -> tuple[FlaggedTasker, ...]:
-    """Return the taskers to look at, MOST_LISTED at most: the paused first, since they wait; then the newest."""
+    """Return at most MOST_LISTED taskers to look at: paused ones first, since they wait; then the newest."""
     events = MonitoringEvent.objects.filter(fired_at__gt=now - LATELY, tasker__left_at__isnull=True)
     newest = events.select_related("rule", "tasker").order_by("-fired_at", "-pk")[:_MOST_EVENTS]
     fired = grouped((event.tasker, event) for event in newest)
@@ -46,7 +46,7 @@ def _first(each: FlaggedTasker) -> tuple[bool, float, str]:
 
 
 def _paused_since() -> dict[Tasker, datetime]:
-    """The paused taskers with an account, and since when they are."""
+    """The paused taskers with an account, and since when each is paused."""
     paused = Tasker.objects.filter(state=TaskerState.PAUSED, user__isnull=False).order_by("pk")
     changes = StateChange.objects.filter(tasker__in=paused, after=TaskerState.PAUSED).order_by("changed_at")
     since = dict(changes.values_list("tasker_id", "changed_at"))

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 DAYS = 7
 HOURS = 24
 TRIALS = 1_000
-# Nothing is told of a time farther than this.
+# The forecast ends after this time.
 MOST_DAYS = 60
 _SEED = 2_026
 _Draws: TypeAlias = NDArray[Any]
@@ -48,7 +48,7 @@ class TaskerPace:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A picture that misses `needs` answers, and who of the workers was asked about it already."""
+    """A picture that misses `needs` answers, and the workers who were assigned it before."""
 
     needs: int
     seen_by: frozenset[int] = frozenset()
@@ -56,7 +56,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What comes of a queue until a deadline.
+    """The forecast of a queue until a deadline.
 
     `chances` are of each picture to be finished; being finished one after the other, the least is that of all of them.
     `answers` are how many answers a tenth of the trials stays below, half of them, and nine tenths.
@@ -80,7 +80,7 @@ def forecast(tasks: Sequence[Task], workers: Sequence[TaskerPace], *, hours: flo
 
 
 def chance_of_all(tasks: Sequence[Task], workers: Sequence[TaskerPace], *, hours: float, lost: float = 0.0) -> float:
-    """Return the chance alone that all of these are finished: quicker than `forecast`, for who tries several things."""
+    """Return only the chance that all of these are finished: quicker than `forecast`, for trying several cases."""
     if not tasks:
         return 1.0
     if not all(_possible(task, workers) for task in tasks):
@@ -121,7 +121,7 @@ def _chances(
     if not tasks:
         return
     enough = _supply(tasks, workers, given) >= _demand(tasks, workers, lost)
-    # Whoever finishes more pictures has finished these.
+    # Finishing more pictures includes finishing these.
     finished = np.logical_or.accumulate(enough[:, ::-1], axis=1)[:, ::-1].mean(axis=0)
     for task, chance in zip(tasks, finished.tolist(), strict=True):
         yield chance if _possible(task, workers) else 0.0
@@ -205,7 +205,7 @@ def usual_hours(tasks: Sequence[Task], workers: Sequence[TaskerPace], *, lost: f
 
 
 def like_the_middle_one(workers: Sequence[TaskerPace], count: int) -> list[TaskerPace]:
-    """Return `count` more taskers who work like the middle one of those at work."""
+    """Return `count` more taskers with the pace of the median tasker at work."""
     middle = sorted(workers, key=lambda worker: (worker.per_day, worker.key))[len(workers) // 2]
     highest = max(worker.key for worker in workers)
     return [TaskerPace(highest + number, middle.days) for number in range(1, count + 1)]

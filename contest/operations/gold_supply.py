@@ -1,4 +1,4 @@
-"""Whether there is enough good gold: pictures left per tasker, wear, and suspicious ones (R6)."""
+"""Supply of gold, the known pictures that measure taskers: how much is left, worn out, suspicious (R6)."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -16,19 +16,19 @@ from policy.numbers import Policy
 
 ACTIVE = timedelta(days=7)
 MOST_LISTED = 5
-# From this share of the uses allowed on, a picture is nearly used up.
+# A picture is nearly used up from this share of its allowed uses on.
 _WORN_PERCENT = 80
-# So few pictures left are gone in a day or two.
+# This few remaining pictures last a day or two.
 FEW = 10
-# A picture is suspicious once even the upper end of its pass rate's interval is under half, after so many answers.
+# A picture is suspicious if, after this many answers, the upper end of its pass rate's interval is under half.
 _SUSPICIOUS_SHARE = 0.5
 _FEWEST_ANSWERS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class GoldLeft:
-    """A tasker's gold: pictures they were not asked about yet, those of the last seven days, and how many days that
-    lasts; None for somebody who met none lately."""
+    """A tasker's gold: pictures not assigned to them yet, those assigned in the last seven days, and for how many days
+    the rest lasts; None for a tasker who had no gold lately."""
 
     public_id: str
     pictures: int
@@ -42,7 +42,7 @@ class GoldLeft:
 
 @dataclass(frozen=True, slots=True)
 class SuspiciousGold:
-    """A gold picture that many fail: right answers of those asked. Its known answer may be wrong."""
+    """A gold picture that many taskers fail: right answers of all answers. Its known answer may be wrong."""
 
     public_id: str
     right: int
@@ -50,10 +50,10 @@ class SuspiciousGold:
 
 
 def gold_supply(policy: Policy, *, now: datetime) -> dict[str, Any]:
-    """Return how the gold stands: pictures in use, uses left over all of them, those nearly used up, held, used up.
+    """Return the state of the gold: pictures in use, uses left of all of them, pictures nearly used up, held, used up.
 
-    `left` are the taskers of the last seven days who have least, `taskers` how many of them there are, `short` how many
-    have under `few`.
+    `left` are the taskers of the last seven days with the least gold, `taskers` their number, `short` how many have
+    under `few`.
     """
     cap = policy.gold_most_uses
     known = KnownPicture.objects.filter(use=KnownUse.GOLD, retired_at__isnull=True)
@@ -89,7 +89,7 @@ def _chart(counts: Mapping[str, int]) -> charts.Chart:
 
 
 def _gold_left_by_tasker(usable: int, cap: int, now: datetime) -> list[GoldLeft]:
-    """What each qualified tasker who answered lately has left, the least first."""
+    """The gold left to each qualified tasker who answered lately, the least first."""
     of_gold = Assignment.objects.filter(
         known__held_at__isnull=True, known__retired_at__isnull=True, known__uses__lt=cap, known__isnull=False
     )

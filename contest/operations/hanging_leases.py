@@ -1,4 +1,4 @@
-"""Leases that expired without being taken back, were renewed for hours, or belong to a silent scorer (R8, R30)."""
+"""Finds stuck leases: expired and not taken back, renewed for hours, or of a silent scorer (R8, R30)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from labeling.models import Assignment
 from scoring.enums import RunState
 from scoring.models import Run, Trial
 
-# A sweep takes a lease back within seconds of its end: one still there after this means that no sweep runs.
+# A sweep takes a lease back within seconds of its end: a later one means that no sweep runs.
 SWEPT_WITHIN = timedelta(minutes=2)
 LONG = timedelta(hours=2)
 MOST_LISTED = 10
@@ -20,7 +20,7 @@ MOST_LISTED = 10
 
 @dataclass(frozen=True, slots=True)
 class HangingLease:
-    """A lease that hangs: what it is, since when, what helps in words, and the page where that is done.
+    """A stuck lease: its kind, since when, the remedy in words, and the page for it.
 
     `argument` is what the page's address needs, for example a tasker's public ID.
     """
@@ -33,7 +33,7 @@ class HangingLease:
 
 
 def hanging_leases(*, now: datetime) -> tuple[HangingLease, ...]:
-    """Return the leases that hang, the oldest first, MOST_LISTED of each kind."""
+    """Return the stuck leases, oldest first, at most MOST_LISTED of each kind."""
     return tuple(sorted([*_not_swept(now), *_renewed_for_hours(now), *_silent(now)], key=lambda each: each.since))
 
 

@@ -1,6 +1,6 @@
-"""Cases of the board that are late, or lack members to decide them (R19, R21).
+"""Queries for board cases that are late, or lack members to decide them (R19, R21).
 
-Organizers see numbers and dates alone: what a case is about is the board's.
+Organizers see only numbers and dates; the subject of a case is for the board alone.
 """
 
 from collections.abc import Iterator
@@ -20,8 +20,8 @@ MOST_LISTED = 10
 
 @dataclass(frozen=True, slots=True)
 class LateCase:
-    """A case past its time, or `soon` so, or that waits for members: `without_quorum` says since when organizers are
-    told so. `reminded` is when its members were reminded within the last day; until then none may be again."""
+    """A case that is late, or `soon` will be, or that lacks members: `without_quorum` is when organizers were informed.
+    `reminded` is when its members were reminded, if within the last day: no other reminder is allowed then."""
 
     public_id: str
     due_at: datetime

@@ -1,4 +1,4 @@
-"""Letters of the outbox for organizers: all where no mail is sent, otherwise the failed ones."""
+"""Letters (e-mails) for organizers' pages: all where no mail server is set, otherwise the failed ones."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ from contest.outbox.posting import MOST_TRIES, NOBODY, failing_letters, lost_let
 from contest.releases.models import ReleaseLetter
 
 _SMTP = "django.core.mail.backends.smtp.EmailBackend"
-# A letter is under way for at most so long: EMAIL_TIMEOUT, and what a slow server takes on top.
+# Sending a letter takes at most this long: EMAIL_TIMEOUT, and a margin for a slow server.
 _UNDER_WAY = timedelta(minutes=5)
 _BETWEEN = b"-" * 79
-# A letter's name: what it is of, and its number.
+# A letter's name: its kind and its number.
 _TABLES: dict[str, QuerySet[Any]] = {
     "message": Message.objects.select_related("user", "team", "digest"),
     "digest": Digest.objects.select_related("user"),
@@ -57,7 +57,7 @@ class LetterRow:
 
     @property
     def what(self) -> str:
-        """Return what it is."""
+        """Return its kind in words."""
         if isinstance(self.row, Message):
             return KINDS[MessageKind(self.row.kind)].words
         return "The letter of a day" if isinstance(self.row, Digest) else f"Announcement of {self.release}"
@@ -68,7 +68,7 @@ class LetterRow:
         return str(self.row.announcement.release.name)
 
     def mail(self) -> EmailMultiAlternatives | None:
-        """Return the letter itself; None for an announcement, and where there is nobody to send it to."""
+        """Return the letter itself; None for an announcement, and without a recipient."""
         if isinstance(self.row, ReleaseLetter):
             return None
         return mail_of(self.row) if isinstance(self.row, Message) else digest_mail_of(self.row)
@@ -143,12 +143,12 @@ def _waiting(row: Posted) -> str:
 
 
 def send_again(letter: LetterRow) -> int:
-    """Let a letter that did not leave be due at once; return how many that were."""
+    """Make an unsent letter due at once; return how many rows changed."""
     return post_again(type(letter.row).objects.filter(pk=letter.row.pk)) if letter.again else 0
 
 
 def retry_given_up() -> int:
-    """Let every letter that failed be due at once; return how many."""
+    """Make every failed letter due at once; return how many."""
     return sum(post_again(failing_letters(rows.model.objects.all())) for rows in _TABLES.values())
 
 
@@ -156,8 +156,8 @@ def retry_given_up() -> int:
 
 
 def filed_letters(most: int) -> list[dict[str, str]]:
-    """Return the newest letters in the demo's folder that are none of the rows, such as invitations and links to new
-    passwords; none elsewhere."""
+    """Return the newest letters in the demo's folder that have no row, such as invitations and links to new passwords;
+    empty outside the demo."""
     folder = Path(settings.EMAIL_FILE_PATH) if settings.DEMO and settings.EMAIL_FILE_PATH else None
     if folder is None or not folder.is_dir():
         return []

@@ -26,7 +26,7 @@ _FRESH_SECONDS = 5
 def prometheus_text() -> bytes:
     """Return the gauges in Prometheus's text format.
 
-    The first half is about the database, whoever answers; the second about the one process that answers.
+    The first half describes the database, the same from every process; the second only the process that answers.
     """
     pipeline = CollectorRegistry()
     pipeline.register(PipelineCollector())
@@ -34,7 +34,7 @@ def prometheus_text() -> bytes:
 
 
 class PipelineCollector(Collector):
-    """The state of the pipeline, read from the database when asked and remembered for a few seconds."""
+    """The state of the pipeline, read from the database at each scrape and cached for a few seconds."""
 
     def collect(self) -> Iterable[Metric]:
         """Return the gauges."""

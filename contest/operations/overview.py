@@ -1,4 +1,4 @@
-"""The data of the organizers' overview."""
+"""Queries behind the organizers' overview page."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -46,7 +46,7 @@ FRESH_SECONDS = 5
 AT_WORK = timedelta(minutes=15)
 MOST_LISTED = 20
 LATEST_ANSWERS = 500
-# What still waits of a week takes a look at each of its pictures, so it is asked less often.
+# Counting a week's waiting pictures reads each of them, so it is cached longer.
 _WAITING_SECONDS = 60
 # Reading the answers of a week takes seconds on a busy one.
 _AGREEMENT_SECONDS = 900
@@ -56,10 +56,10 @@ _DONE = (RunState.FINISHED, RunState.ASSESSED)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One row of the pipeline: pictures there, since when the oldest, and the name of the state they are in.
+    """One row of the pipeline: number of pictures, since when the oldest waits, and the name of their state.
 
-    `part` marks a row that breaks the one above down. `page` is the name of the page where it is moved on, `fragment`
-    the place there.
+    `part` marks a row that is a part of the row above. `page` is the URL name of the page for this step, `fragment` the
+    place on it.
     """
 
     name: str
@@ -72,19 +72,19 @@ class Step:
 
 
 def organizer_overview(*, now: datetime) -> dict[str, Any]:
-    """Return the organizer's page as it stands; the same for all who ask within FRESH_SECONDS."""
+    """Return the data of the organizers' overview, cached for FRESH_SECONDS."""
     return remembered("overview", FRESH_SECONDS, lambda: read_overview(now=now))
 
 
 def overview_forget() -> None:
-    """Read the page afresh when it is asked for next: something on it was done."""
+    """Clear the cached overview, after an action on it."""
     cache.delete("overview")
 
 
 def read_overview(*, now: datetime) -> dict[str, Any]:
-    """Return what the organizer's page shows, read afresh at `now`.
+    """Return the data of the organizers' overview at `now`, uncached.
 
-    `waits` is what waits for somebody, for a scorer, for the board, or for a week to be complete, the oldest first.
+    `waits` lists work that waits for a person, a scorer, the board, or the end of a week, oldest first.
     """
     policy = policy_in_force(now).policy
     undealt, panels = stages.waiting_for_panel(now), stages.open_panels()
@@ -233,8 +233,8 @@ def _day_chart(key: str, title: str, days: Sequence[tuple[datetime, int]]) -> ch
 
 
 def _at_work(now: datetime, policy: Policy) -> list[dict[str, Any]]:
-    """Return who holds a lease renewed, or gave an answer, within AT_WORK, by public ID (R4), last seen first: pictures
-    held, answers given meanwhile, and the last sign."""
+    """Return the taskers who renewed a lease or answered within AT_WORK, by public ID (R4), last seen first: pictures
+    held, answers in that time, and the last activity."""
     since, lease = now - AT_WORK, timedelta(seconds=policy.lease_seconds)
     held = Assignment.objects.filter(state=AssignmentState.LEASED, expires_at__gt=max(since + lease, now))
     leased, answered = defaultdict[str, list[datetime]](list), defaultdict[str, list[datetime]](list)
@@ -256,13 +256,13 @@ def _at_work(now: datetime, policy: Policy) -> list[dict[str, Any]]:
 
 
 def _releases() -> list[dict[str, Any]]:
-    """Return the newest parts of the record; `here` says that its zip lies in the release folder of this machine."""
+    """Return the newest parts of the record; `here` says that its zip is in the release folder of this machine."""
     newest = Release.objects.order_by("-pk")[:MOST_LISTED]
     return [{"release": each, "here": (settings.RELEASE_DIR / f"{each.name}.zip").is_file()} for each in newest]
 
 
 def _ended_week(now: datetime) -> dict[str, Any]:
-    """Return the week that ended last, and what an organizer can do for it now, in words."""
+    """Return the latest ended week, and in words what an organizer can do for it now."""
     week = ended_last(now)
     try:
         steps = remembered(f"week-checklist-{week.name}", _WAITING_SECONDS, lambda: week_checklist(week, now=now))
@@ -272,7 +272,7 @@ def _ended_week(now: datetime) -> dict[str, Any]:
 
 
 def _next_release(week: Week | None) -> dict[str, Any] | None:
-    """Return the oldest week that has ended and is not released: what of it still waits, in words."""
+    """Return the oldest ended week without a release, and in words what it waits for."""
     if week is None:
         return None
     waits = remembered(f"waiting-{week.name}", _WAITING_SECONDS, lambda: waiting_pictures(week))

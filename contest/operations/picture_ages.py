@@ -1,4 +1,4 @@
-"""The age of open panels, by missing answers."""
+"""Counts open panels by age and by missing answers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from labeling.enums import PanelState
 from labeling.models import Panel
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
-# From this age on, up to the next one's.
+# Classes of age: each from this age up to the next one.
 _AGES = (
     ("under 1 h", timedelta(0)),
     ("1 to 6 h", _HOUR),
@@ -50,7 +50,7 @@ class PanelAges:
 
 def panel_ages(*, now: datetime) -> PanelAges:
     """Return the ages of the open panels, the youngest first."""
-    # A panel that the board let more taskers join has waited since then (R19).
+    # A panel that the board enlarged has waited since then (R19).
     panels = Panel.objects.filter(state=PanelState.OPEN).annotate(since=Coalesce("joined_at", "dealt_at"))
     rows = panels.order_by("missing").values("missing")
     found: list[Any] = list(rows.annotate(**{f"age_{at}": Count("pk", filter=span) for at, span in _spans(now)}))
@@ -61,6 +61,6 @@ def panel_ages(*, now: datetime) -> PanelAges:
 
 def _spans(now: datetime) -> Iterator[tuple[int, Q]]:
     for at, ((_, younger), (_, older)) in enumerate(pairwise(_AGES)):
-        # A panel of this very moment may be written with a clock a little ahead.
+        # A new panel may have been written with a clock that is a little ahead.
         yield at, Q(since__gt=now - older) & (Q(since__lte=now - younger) if at else Q())
     yield len(_AGES) - 1, Q(since__lte=now - _AGES[-1][1])

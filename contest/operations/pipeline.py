@@ -1,4 +1,4 @@
-"""The list of all sweeps, in pipeline order. Each is idempotent.
+"""The list of all sweeps (periodic jobs), in pipeline order. Each is idempotent.
 
 `./unanimous settle` uses this list and, where no broker is installed, the worker of `./unanimous work`, which runs it
 after every commit of another process and every 15 seconds. With a broker, Celery's beat asks for each by its task.
@@ -59,7 +59,7 @@ _MOST_ROUNDS = 1_000
 
 
 def run_sweep(sweep: Sweep) -> int:
-    """Run one sweep; the audit trail says of what it does that this sweep did it."""
+    """Run one sweep; the audit trail names the sweep as the origin of its actions."""
     with audit_origin(f"sweep {sweep.name}"):
         return sweep.run()
 
@@ -81,8 +81,8 @@ def run_all_sweeps(begin: Callable[[str], object] = lambda _: None) -> Iterator[
 
 
 def is_locked_elsewhere(*, now: datetime) -> str:
-    """Return in words what other scorers hold at `now`, which no sweep of this process can go on with; empty for
-    nothing."""
+    """Return in words the work that other scorers hold at `now`, which no sweep of this process can continue; empty for
+    none."""
     parts, ends = [], []
     for model, one, several in ((Run, "run", "runs"), (Trial, "trial", "trials")):
         held = model._default_manager.filter(state=RunState.RUNNING, lease_until__gt=now)

@@ -16,7 +16,7 @@ from picture_files.store import picture_key, picture_store
 
 logger = structlog.get_logger(__name__)
 BROKER_SECONDS = 2
-# Asking for it reaches a store that has no pictures yet.
+# A key without a file: looking it up reaches a store that has no pictures yet.
 _NO_PICTURE = "0" * 64
 
 
@@ -41,7 +41,7 @@ def _result(name: str, check: Callable[[], str]) -> str:
     """Return what a check says. Why it failed goes to the log: an error's text may name hosts and accounts."""
     try:
         said = check()
-    except Exception as error:  # whatever it is, the answer is that this check failed
+    except Exception as error:  # any error means that this check failed
         if not outages.failed(f"check of {name}", error):
             logger.exception("not_ready", check=name)
         return "failed"
@@ -56,7 +56,7 @@ def _database() -> str:
 
 
 def _clock() -> str:
-    """Weeks and leases hang on the clock of whoever notes a time, so that all machines need the same one."""
+    """Weeks and leases depend on the clock of the machine that records a time, so all clocks must agree."""
     apart = clock.clock_difference()
     return clock.clock_difference_words(apart) if clock.is_apart(apart) else "ok"
 
@@ -67,14 +67,14 @@ def _migrations() -> str:
 
 
 def _picture_store() -> str:
-    """Look for the newest picture: a store that answers and is empty, an unmounted disk, is not the store."""
+    """Look for the newest picture: an empty store that answers, such as an unmounted disk, is not the right store."""
     newest = Image.objects.order_by("-pk").values_list("pixels_sha256", flat=True).first()
     found = picture_store().exists(picture_key(newest or _NO_PICTURE))
     return "ok" if found or newest is None else "the newest picture is missing"
 
 
 def _broker() -> str:
-    """Ask the broker's port for a connection; what it says then is the workers' business."""
+    """Connect to the broker's port; the workers check the rest."""
     if not settings.CELERY_BROKER_URL:
         return "not used"
     address = urlparse(settings.CELERY_BROKER_URL)

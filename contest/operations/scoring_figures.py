@@ -1,4 +1,4 @@
-"""The data of the scoring queue's page, in a fixed number of queries."""
+"""Queries behind the organizers' page of the scoring queue; their number is fixed."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 
 
 class _Spell(NamedTuple):
-    """A time in which a scorer had a run or a trial. `pictures` are those that it answered in it."""
+    """A period in which a scorer had a run or a trial. `pictures` is how many were answered in it."""
 
     worker: str
     defense: int
@@ -35,12 +35,12 @@ class _Spell(NamedTuple):
 
 
 def queue_state(*, now: datetime) -> dict[str, Any]:
-    """Return the page as it stands; the same for all who ask within FRESH_SECONDS."""
+    """Return the page's data, cached for FRESH_SECONDS."""
     return remembered("scoring-queue", FRESH_SECONDS, lambda: read_queue_state(now=now))
 
 
 def read_queue_state(*, now: datetime) -> dict[str, Any]:
-    """Return what the page shows, read afresh at `now`. Counts are of runs, `pictures` of what those that wait hold."""
+    """Return the page's data at `now`, uncached. Counts are of runs; `pictures` counts the pictures of waiting runs."""
     spells = list(_spells(now))
     queued, dead = _sized(Run.objects.filter(state=RunState.QUEUED)), dead_runs()
     sums = queued.aggregate(runs=Count("pk"), pictures=Sum("planned"), oldest=Min("created_at"))
@@ -66,8 +66,8 @@ def read_queue_state(*, now: datetime) -> dict[str, Any]:
 
 
 def reruns_not_over() -> list[dict[str, Any]]:
-    """Return the re-runs that are being prepared or under way, oldest first; `preparation` is None once the runs of one
-    are in the queue."""
+    """Return the re-runs that are being prepared or are running, oldest first; `preparation` is None once its runs are
+    in the queue."""
     found = Rerun.objects.filter(state__in=[state for state, after in NEXT_RERUN_STATE.items() if after])
     rows = list(found.select_related("defense").order_by("pk"))
     preparations = reruns.preparations(rows)
@@ -75,14 +75,14 @@ def reruns_not_over() -> list[dict[str, Any]]:
 
 
 def _sized(runs: QuerySet[Run]) -> QuerySet[Any]:
-    """Add `planned`, how many pictures a run has: positions begin at 0, so the last tells."""
+    """Add `planned`, how many pictures a run has: the last position, counted from 0, plus 1."""
     last = RunItem.objects.filter(run=OuterRef("pk")).order_by("-position").values("position")[:1]
     return runs.annotate(planned=Coalesce(Subquery(last) + 1, 0))
 
 
 def _running(now: datetime, rates: dict[int, float]) -> Iterator[dict[str, Any]]:
-    """Yield the runs that a scorer has. `share` is how much of the expected time is over, in percent and never more
-    than 99: what is answered is kept only when all of it is. Both are None when nothing tells what to expect."""
+    """Yield the runs that a scorer has. `share` is the part of the expected time that is over, in percent, at most 99,
+    because answers are stored only at the end of a run. Both are None when the expected time is unknown."""
     runs = _sized(Run.objects.filter(state=RunState.RUNNING)).select_related("defense")
     for run in runs.order_by("started_at", "pk"):
         rate, seconds = rates.get(run.defense_id), (now - (run.started_at or now)).total_seconds()
@@ -92,7 +92,7 @@ def _running(now: datetime, rates: dict[int, float]) -> Iterator[dict[str, Any]]
 
 
 def _dead(dead: QuerySet[Run]) -> Iterator[dict[str, Any]]:
-    """Yield the runs that gave up, each with its fault in words and whether another try may be asked for."""
+    """Yield the dead runs, each with its fault in words and whether a retry may be requested."""
     for run in _sized(dead).select_related("defense").order_by("-finished_at", "-pk")[:MOST_LISTED]:
         fault = Fault(run.fault)
         may_retry = fault in PLATFORM_FAULTS and run.defense.retired_at is None
@@ -100,7 +100,7 @@ def _dead(dead: QuerySet[Run]) -> Iterator[dict[str, Any]]:
 
 
 def _dead_trials() -> Iterator[dict[str, Any]]:
-    """Yield the trials that gave up, as `_dead` does runs."""
+    """Yield the dead trials, as `_dead` does runs."""
     rows = list(dead_trials()[:MOST_LISTED])
     may_retry = set(trials_to_retry().filter(pk__in=[trial.pk for trial in rows]).values_list("pk", flat=True))
     for trial in rows:
@@ -111,7 +111,7 @@ def _dead_trials() -> Iterator[dict[str, Any]]:
 
 
 def _spells(now: datetime) -> Iterator[_Spell]:
-    """Yield when scorers were busy in the last day. A run tells its last try alone, so this is the least."""
+    """Yield the periods in which scorers were busy in the last day: a lower bound, for a run records its last try alone."""
     done = (RunState.FINISHED, RunState.ASSESSED)
     runs = _sized(_of_last_day(Run.objects.all(), now))
     columns = ("worker", "defense", "started_at", "finished_at", "state")

@@ -1,7 +1,7 @@
 """Counts and oldest times per stage of the pipeline, for organizers and Prometheus.
 
 Every question reads a partial index or a table that stays small, so that the answers are quick at 500,000 pictures;
-only the tally of the rulings looks at each of them.
+only the count of the rulings reads each of them.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ from scoring.selectors import runs_of_interest
 
 @dataclass(frozen=True, slots=True)
 class PipelineStage:
-    """How many stand at one place of the pipeline, and since when the oldest of them does."""
+    """How many pictures are at one stage of the pipeline, and since when the oldest is."""
 
     count: int
     oldest: datetime | None = None
@@ -31,7 +31,7 @@ class PipelineStage:
 
 @dataclass(frozen=True, slots=True)
 class Rulings:
-    """What the rulings that hold say: pictures by (verdict, label), and by reason, of which one may have several."""
+    """Counts of the rulings in force: pictures by (verdict, label), and by reason, of which one may have several."""
 
     verdicts: dict[tuple[str, str], int]
     reasons: dict[str, int]
@@ -63,7 +63,7 @@ def open_panels() -> dict[int, PipelineStage]:
 
 
 def held_panels() -> PipelineStage:
-    """Return the panels that wait for an organizer's decision on a report, or were kept out by one."""
+    """Return the panels that wait for an organizer's decision on a report, or were excluded by one."""
     return _stage(Panel.objects.filter(state=PanelState.HELD), "waiting_since")
 
 
@@ -84,11 +84,11 @@ def leases(now: datetime) -> tuple[int, int]:
 
 
 def rulings() -> Rulings:
-    """Return what holds now: every ruling, less those that a later one replaced (R16)."""
+    """Return the counts of the rulings in force: all rulings, less those that a later one replaced (R16)."""
     several = Ruling.objects.filter(number__gt=1).values("image")
     newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
     replaced = Ruling.objects.filter(Exists(newer), image__in=several)
-    # Asking each ruling for a newer one costs twice as much as counting all and taking off the few.
+    # Looking for a newer ruling of each costs twice as much as counting all and subtracting the few replaced.
     tally = _tally(Ruling.objects.all())
     tally.subtract(_tally(replaced))
     return _summed((kind, count) for kind, count in tally.items() if count)
@@ -112,7 +112,7 @@ def _summed(kinds: Iterable[tuple[_Kind, int]]) -> Rulings:
 
 
 def run_groups() -> list[Any]:
-    """Return all runs by `defense`, `round` and `state`, without those of re-runs that came to nothing or are stopped:
+    """Return all runs by `defense`, `round` and `state`, without those of cancelled or stopped re-runs:
     how many `runs`, how many `pictures` their plans hold, and when the `oldest` was made.
 
     `again` says that they belong to a re-run: their pictures were answered in that round before. A plan's positions

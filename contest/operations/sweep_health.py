@@ -1,4 +1,4 @@
-"""Whether sweeps are late or fail."""
+"""Finds sweeps (periodic jobs) that are late or fail."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from common.times import distance
 from contest.operations.pipeline import QUEUES, SWEEPS
 from contest.operations.waiting_items import WaitingItem
 
-# A sweep is late when it has not run for so long, or for three of its periods. A release and a scoring run take long,
-# and hold up the others of their queue; without a broker one worker runs both queues.
+# A sweep is late when it has not run for this long, or for three of its periods. A release and a scoring run take long
+# and delay the others of their queue; without a broker one worker runs both queues.
 LATE = {"quick": timedelta(minutes=15), "slow": timedelta(hours=1), "gpu": timedelta(hours=1)}
 
 
 class SweepState(StrEnum):
-    """How a sweep is doing."""
+    """The state of a sweep."""
 
     NEVER_RAN = "has not run yet"
     LATE = "late"
@@ -29,7 +29,7 @@ class SweepState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SweepHealth:
-    """A sweep as it was declared, with its state, when it ran, and since when it fails."""
+    """A declared sweep with its state, its last run, and since when it fails."""
 
     name: str
     words: str
@@ -41,12 +41,12 @@ class SweepHealth:
 
     @property
     def every_words(self) -> str:
-        """Return how often it is asked for, for example `5 s`."""
+        """Return how often it runs, for example `5 s`."""
         return distance(self.every)
 
 
 def sweep_health(*, now: datetime) -> tuple[SweepHealth, ...]:
-    """Return all sweeps in the order in which a picture meets them."""
+    """Return all sweeps in pipeline order."""
     ages = seconds_since_sweeps()
     begun = max((each.first for each in ages.values()), default=None)
     return tuple(_health(each, ages.get(each.name), begun, now) for each in SWEEPS)
@@ -64,7 +64,7 @@ def _health(sweep: Sweep, age: SweepAge | None, begun: timedelta | None, now: da
 
 
 def sweeps_in_trouble(sweeps: tuple[SweepHealth, ...]) -> Iterator[WaitingItem]:
-    """Yield what an organizer has to know: which queue nobody works on, and which sweeps are late or fail."""
+    """Yield the problems that an organizer has to know: queues without a worker, sweeps that are late or fail."""
     idle = {queue for queue in QUEUES if all(each.state == SweepState.LATE for each in sweeps if each.queue == queue)}
     if len(idle) == len(QUEUES):
         yield _late_sweeps_item(_nobody("no sweep runs", ""), [each.ran_at for each in sweeps], since=max)

@@ -1,4 +1,4 @@
-"""Sweeps of the contest."""
+"""Celery sweeps (periodic jobs) of the contest."""
 
 from common.domain_clock import domain_now
 from common.queues import sweep

@@ -1,4 +1,4 @@
-"""Answers and rulings per day, and missing answers."""
+"""Counts answers and rulings per day, and missing answers."""
 
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
@@ -42,5 +42,5 @@ def throughput_by_day(*, now: datetime, zone: str) -> tuple[DayThroughput, ...]:
 
 
 def answers_missing(waiting: PipelineStage, panels: dict[int, PipelineStage], panel_size: int) -> int:
-    """Return how many answers it takes to fill every open panel and those still to be dealt."""
+    """Return how many answers are needed to fill all open panels and all panels still to be created."""
     return waiting.count * panel_size + sum(missing * stage.count for missing, stage in panels.items())

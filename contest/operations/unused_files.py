@@ -1,6 +1,6 @@
-"""Finds files of the picture store that no row names, such as after a crash.
+"""Finds and removes files of the picture store that no row names, such as after a crash.
 
-Every column that names a file is in `NAMED_BY`. A file whose key none of them can make is not ours to judge, and stays.
+Every column that names a file is in `NAMED_BY`. A file whose key belongs to none of them is kept.
 Decision 25 says why nothing is lost while others store files.
 """
 
@@ -65,7 +65,7 @@ NAMED_BY = (
 
 @dataclass(slots=True)
 class UnusedFiles:
-    """The files that no row names, and how many others stay: they are named, or new, or not the contest's."""
+    """The files that no row names, and how many others are kept: named, new, or not the contest's."""
 
     unused: list[StoredFile] = field(default_factory=list)
     named: int = 0
@@ -79,7 +79,7 @@ class UnusedFiles:
 
 
 def find_unused_files(*, before: datetime, progress: Callable[[str], object] = lambda _: None) -> UnusedFiles:
-    """Return the files that were written before then and that no row names now. Locks nothing."""
+    """Return the files that were written before that time and that no row names now. Locks nothing."""
     found = UnusedFiles()
     stored = picture_store().files()
     while files := list(islice(stored, _LOOKED_UP_AT_ONCE)):
@@ -95,8 +95,8 @@ def find_unused_files(*, before: datetime, progress: Callable[[str], object] = l
 
 
 def refuse_most(found: UnusedFiles) -> None:
-    """Raise Conflict (`mostly_unused`) where more files are without a row than with one: then the database rather is
-    that of another store, or an old backup."""
+    """Raise Conflict (`mostly_unused`) where more files are without a row than with one: the database then probably
+    belongs to another store, or is an old backup."""
     if len(found.unused) > found.named:
         words = (
             f"Rows name {found.named:,} files of this store and do not name {len(found.unused):,}. Check that "
@@ -109,7 +109,7 @@ def refuse_most(found: UnusedFiles) -> None:
 def remove_unused_files(
     files: Sequence[StoredFile], *, now: datetime, progress: Callable[[str], object] = lambda _: None
 ) -> list[StoredFile]:
-    """Remove those of the files that still no row names, and return them. Raises Busy as `removing_files` does.
+    """Remove those of the files that still no row names, and return them. Raises ServerBusy as `removing_files` does.
 
     Each batch is a transaction with a row of the audit trail, which names its files even where the store then fails.
     """

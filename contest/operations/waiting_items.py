@@ -1,4 +1,4 @@
-"""Work that waits for somebody or for a scorer: since when, and the page that handles it."""
+"""Lists work that waits for a person or a scorer: since when, and the page that handles it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ from scoring.trials.selectors import trials_to_retry
 
 @dataclass(frozen=True, slots=True)
 class WaitingItem:
-    """Something that waits, in words; the name of the page where it is decided or shown, and the place on that page.
+    """Waiting work in words, with the URL name of the page where it is decided or shown, and the place on that page.
 
-    `since` is when the oldest of it began to wait; None where that is not written down.
+    `since` is when the oldest of it began to wait; None where that is not recorded.
     """
 
     page: str
@@ -41,24 +41,24 @@ class WaitingItem:
 
 
 def waiting_items(*, now: datetime) -> tuple[WaitingItem, ...]:
-    """Return what waits until an organizer acts."""
+    """Return the work that waits for an organizer."""
     return (*_stuck_panels(now), *_scoring(now), *_people())
 
 
 def oldest_first(waits: tuple[WaitingItem, ...]) -> tuple[WaitingItem, ...]:
-    """Return them with the oldest first; those without a time come before, in their order."""
+    """Return the items, oldest first; items without a time come before them, in their order."""
     return tuple(sorted(waits, key=lambda each: each.since.timestamp() if each.since else 0.0))
 
 
 def _stuck_panels(now: datetime) -> Iterator[WaitingItem]:
-    """Yield the causes for which nobody left may finish a picture."""
+    """Yield the reasons why no remaining tasker may finish a picture."""
     for group in stuck_groups(now=now):
         words = f"{group.count_words} that nobody left may finish: {group.why}. {group.advice}"
         yield WaitingItem("overview", words, group.since, "stuck")
 
 
 def _scoring(now: datetime) -> Iterator[WaitingItem]:
-    """Yield what keeps scoring from going on: what is missing, and what somebody has to decide."""
+    """Yield what blocks scoring: missing things, and decisions that somebody has to make."""
     if (found := stuck(now=now)) is not None:
         yield WaitingItem("scoring-queue", found.words)
     trials, ended = trials_to_retry(), reruns_to_apply()
@@ -72,7 +72,7 @@ def _people() -> Iterator[WaitingItem]:
     gold = KnownPicture.objects.filter(use=KnownUse.GOLD, retired_at__isnull=True, held_at__isnull=False)
     paused = Tasker.objects.filter(state=TaskerState.PAUSED, user__isnull=False)
     links = TaskerLink.objects.filter(kind=LinkKind.SUSPECTED, ended_at__isnull=True)
-    # Of one picture there may be several reports.
+    # One picture may have several reports.
     reports = open_reports().order_by().values("image").annotate(reported_at=Min("reported_at"))
     for page, rows, since, one, several in (
         ("reports", reports, "reported_at", "picture reported by taskers", "pictures reported by taskers"),
@@ -93,8 +93,8 @@ def _people() -> Iterator[WaitingItem]:
 
 
 def in_line(*, to_release: Week | None, board: Mapping[str, Any]) -> Iterator[WaitingItem]:
-    """Yield what waits for a scorer, for the board, and for a week to be complete: mostly it goes on by itself. `board`
-    is what `case_backlog` returned."""
+    """Yield work that waits for a scorer, the board, or the end of a week; most of it continues by itself. `board` is
+    the result of `case_backlog`."""
     queued, dead = RunState.QUEUED, dead_runs()
     runs, trials = Run.objects.filter(state=queued), Trial.objects.filter(state=queued)
     yield from _counted("scoring-queue", runs, "created_at", "run waits for a scorer", "runs wait for a scorer")
@@ -110,7 +110,7 @@ def in_line(*, to_release: Week | None, board: Mapping[str, Any]) -> Iterator[Wa
 def _counted(
     page: str, rows: "QuerySet[Any, Any]", since: str, one: str, several: str, *, fragment: str = ""
 ) -> Iterator[WaitingItem]:
-    """Yield how many rows there are and since when the oldest, in one statement; nothing where there are none."""
+    """Yield the number of rows and the time of the oldest, in one statement; nothing without rows."""
     oldest = {"oldest": Min(since)} if since else {}
     found = rows.order_by().aggregate(count=Count("*"), **oldest)
     if found["count"]:

@@ -1,4 +1,4 @@
-"""Answers per tasker and per hour."""
+"""Queries of answers per tasker and per hour, for the forecast."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -14,12 +14,12 @@ from labeling.models import Image, Response, VoidedResponse
 _DAY = timedelta(days=1)
 _HOUR = timedelta(hours=1)
 _MIDDLE = timedelta(minutes=30)
-# With more than half voided lately, what is to come of the other half is anybody's guess.
+# The forecast counts on at most this voided share: beyond it, anything would be a guess.
 _MOST_LOST = 0.5
 
 
 def people_at_work(now: datetime) -> Iterable[tuple[int, int, str]]:
-    """Whoever may label and answered in the last 24 hours: the tasker, the person they are, and the public ID."""
+    """Taskers who may label and answered in the last 24 hours: the tasker, the person behind it, and the public ID."""
     rows = Response.objects.filter(submitted_at__gt=now - _DAY, submitted_at__lte=now)
     qualified = rows.filter(tasker__state=TaskerState.QUALIFIED).order_by()
     found = qualified.values_list("tasker_id", "tasker__person", "tasker__public_id").distinct()
@@ -43,7 +43,7 @@ def _hours_ago(hour: datetime, now: datetime) -> int:
 def answers_on_pictures_before(moment: datetime, now: datetime) -> Counter[int]:
     """The answers of the last days that fill places of pictures received before `moment`, by how many whole hours ago.
 
-    Pictures are in the order of their receipt, so that the last of them tells all from the later ones.
+    Pictures are numbered in the order of receipt, so the number of the last one separates them from later ones.
     """
     last = Image.objects.filter(received_at__lt=moment).order_by("-received_at").values_list("pk", flat=True).first()
     rows = Response.objects.filter(submitted_at__gt=now - DAYS * _DAY, submitted_at__lte=now, place__isnull=False)
@@ -58,7 +58,7 @@ def answers_on_pictures_before(moment: datetime, now: datetime) -> Counter[int]:
 def answers_by_person(
     hours: Mapping[int, Counter[int]], names: Mapping[int, tuple[int, str]]
 ) -> dict[int, Counter[int]]:
-    """The hours of the persons at work; of linked taskers both are one."""
+    """The hourly answers of each person at work; linked taskers count as one person."""
     found: dict[int, Counter[int]] = {}
     for tasker, (person, _) in names.items():
         found.setdefault(person, Counter()).update(hours.get(tasker, {}))
@@ -66,7 +66,7 @@ def answers_by_person(
 
 
 def worker_of(key: int, hours: Mapping[int, int]) -> TaskerPace:
-    """What a person did on each of the last days since their first answer among these."""
+    """The answers of a person on each of the last days, from the day of their first answer among these."""
     days = max(hours, default=0) // HOURS + 1
     return TaskerPace(
         key, tuple(tuple(hours.get(day * HOURS + at, 0) for at in range(HOURS)[::-1]) for day in range(days))
@@ -74,7 +74,7 @@ def worker_of(key: int, hours: Mapping[int, int]) -> TaskerPace:
 
 
 def voided_share(hours: Mapping[int, Counter[int]], now: datetime) -> float:
-    """The share of the last days' answers that was voided, whose places were opened again (R6)."""
+    """The share of the last days' answers that was voided, so that their places are open again (R6)."""
     answers = sum(count.total() for count in hours.values())
     voided = VoidedResponse.objects.filter(response__submitted_at__gt=now - DAYS * _DAY).count()
     return min(voided / answers, _MOST_LOST) if answers else 0.0

@@ -1,1 +1,1 @@
-"""All pictures, and taking photographs in, for organizers."""
+"""Organizers' list of all pictures, and the import of photographs."""

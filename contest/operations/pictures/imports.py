@@ -1,4 +1,4 @@
-"""Takes photographs in that an organizer sends from a page (R2, R3)."""
+"""Imports photographs that an organizer uploads on a page (R2, R3)."""
 
 import hashlib
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ from picture_files.store_transactions import storing_files
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of one file: its picture, new or known, or why it was refused."""
+    """The result of one file: its picture, new or known, or why it was refused."""
 
     name: str
     image: Image | None = None
@@ -33,7 +33,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class ImportTerms:
-    """What all pictures of an import have in common. `labeled` says whether taskers are to label them."""
+    """Source and licence of all pictures of an import. `labeled` says whether taskers shall label them."""
 
     source: str
     licence: str
@@ -45,7 +45,7 @@ class ImportTerms:
 def pictures_import(
     files: Iterable[UploadedFile], terms: ImportTerms, *, size: int, by: User, now: datetime
 ) -> list[Imported]:
-    """Take files in and return what became of each, in order; what was imported before is known and changes nothing.
+    """Import files and return the result of each, in order; a picture imported before is known and changes nothing.
 
     All are decoded and their files put first; the rows of the new ones and the row of the audit trail that names them
     are then committed together.
@@ -102,7 +102,7 @@ def _add(
 
 
 def imported_json(each: Imported) -> dict[str, Any]:
-    """Return what became of one file, for the page's script."""
+    """Return the result of one file as JSON, for the page's script."""
     if each.refused is not None:
         return {"name": each.name, "refused": {"code": each.refused.code, "detail": each.refused.message}}
     assert each.image is not None, "what was not refused is a picture"

@@ -1,4 +1,4 @@
-"""All pictures with where each stands, for organizers."""
+"""Queries of all pictures with the stage of each, for organizers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ COLUMNS = (
 
 
 class Stage(StrEnum):
-    """Where a picture stands. UNLABELED: it is never labeled; WAITING: no panel was dealt yet; OPEN: taskers answer;
-    HELD: a report waits for an organizer; FULL: every answer is in, and no ruling yet; SETTLED: it is ruled upon."""
+    """The stage of a picture. UNLABELED: it is never labeled; WAITING: it has no panel yet; OPEN: taskers answer;
+    HELD: a report waits for an organizer; FULL: it has every answer and no ruling yet; SETTLED: it has a ruling."""
 
     UNLABELED = "unlabeled"
     WAITING = "waiting"
@@ -42,7 +42,7 @@ STAGE_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class PictureRow:
-    """One picture with its newest panel and the ruling that holds, where there are any."""
+    """One picture with its newest panel and the ruling in force, if any."""
 
     image: Image
     panel: Panel | None
@@ -50,14 +50,14 @@ class PictureRow:
 
     @property
     def stage(self) -> Stage:
-        """Return where the picture stands."""
+        """Return the stage of the picture."""
         if self.panel is not None:
             return Stage(self.panel.state)
         return Stage.UNLABELED if self.image.label_from is None else Stage.WAITING
 
     @property
     def stage_words(self) -> str:
-        """Return where the picture stands in words."""
+        """Return the stage in words."""
         return STAGE_WORDS[self.stage]
 
 
@@ -67,7 +67,7 @@ def pictures_received() -> QuerySet[Image]:
 
 
 def pictures_named(rows: QuerySet[Image], text: str) -> QuerySet[Image]:
-    """Return the rows whose ID begins with `text`, or whose file or source has it in its name."""
+    """Return the rows whose ID begins with `text`, or whose file name or source contains it."""
     words = text.strip()
     return rows.filter(Q(public_id__istartswith=words) | Q(source_id__icontains=words) | Q(source__icontains=words))
 
@@ -90,7 +90,7 @@ def pictures_ruled(rows: QuerySet[Image], verdict: str) -> QuerySet[Image]:
 
 
 def picture_rows(images: Sequence[Image]) -> list[PictureRow]:
-    """Return the pictures with where each stands, in two queries."""
+    """Return the pictures with the stage of each, in two queries."""
     keys = [image.pk for image in images]
     panels = {panel.image_id: panel for panel in Panel.objects.filter(image__in=keys).order_by("number")}
     rulings = newest_rulings(keys)
