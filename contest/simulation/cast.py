@@ -32,10 +32,10 @@ class TeamRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """What teams of one kind do.
+    """The behaviour of one kind of team.
 
-    `attacks` is how much of the attacks a team sends, beside the others, and `bite` between what bounds its pictures
-    bite. One with a `skill` hands in defenses: the bounds of the first one's `weakness` and `abstains`.
+    `attacks` is a team's share of the attacks, relative to the others, and `bite` the bounds of its pictures' bite. A
+    team with a `skill` submits defenses: the bounds of the first one's `weakness` and `abstains`.
     """
 
     attacks: int = 0
@@ -56,7 +56,7 @@ STRATEGIES = {
     TeamRole.SELF_STAKER: Strategy(attacks=1, skill=((0.001, 0.02), (0.04, 0.10))),
     TeamRole.SLOW: Strategy(skill=((0.0, 0.0), (0.1, 0.1))),
 }
-# What the teams are, in this order and again from the beginning: a small contest has one of the usual kinds each.
+# Roles of the teams, repeated in this order: a small contest has one team of each usual kind.
 _USUAL = ("strong", "robust", "fragile", "weak", "flooder", "self-staker", "unpaid", "copier", "cheat", "closed")
 _MORE = ("weak", "slow", "strong", "robust", "weak", "fragile", "strong", "weak", "self-staker", "weak")
 _ORDER = [TeamRole(role) for role in (*_USUAL, *_MORE)]
@@ -78,7 +78,7 @@ class DefenseSkill:
 
 @dataclass(slots=True, eq=False)
 class SimulatedTeam:
-    """A team: `versions` counts what it handed in so far; once it registered, it has a row, a captain and entries."""
+    """A team: `versions` counts its submissions so far; once registered, it has a row, a captain and entries."""
 
     number: int
     name: str
@@ -92,12 +92,12 @@ class SimulatedTeam:
 
     @property
     def strategy(self) -> Strategy:
-        """Return what it does."""
+        """Return its strategy."""
         return STRATEGIES[self.role]
 
     @property
     def defends(self) -> bool:
-        """Say whether it hands in defenses."""
+        """Say whether it submits defenses."""
         return bool(self.strategy.skill)
 
     @property

@@ -1,4 +1,4 @@
-"""The virtual clock of a simulation, with what is to happen on it. Pure."""
+"""The virtual clock of a simulation, with a queue of scheduled events. Pure."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -8,7 +8,7 @@ from itertools import count
 
 
 class VirtualClock:
-    """`now` is the time of the simulation. Of two things at one moment, the one that was added first comes first."""
+    """`now` is the time of the simulation. Events at the same moment run in the order in which they were added."""
 
     def __init__(self, now: datetime) -> None:
         self.now = now
@@ -16,12 +16,12 @@ class VirtualClock:
         self._numbers = count()
 
     def at(self, moment: datetime, action: Callable[..., object], *given: object) -> None:
-        """Let `action` happen at a moment, with what is given to it."""
+        """Schedule `action` for a moment, with its arguments."""
         due: tuple[datetime, int, Callable[[], object]] = (moment, next(self._numbers), partial(action, *given))
         heappush(self._due, due)
 
     def play(self, until: datetime) -> None:
-        """Do everything before `until` in its order; `now` is the moment of each."""
+        """Run all events before `until` in order; `now` is the moment of each."""
         while self._due and self._due[0][0] < until:
             self.now, _, action = heappop(self._due)
             action()

@@ -71,7 +71,7 @@ def play_contest(plan: ContestPlan, say: Say) -> SimulationWorld:
 
 
 def _is_over(world: SimulationWorld, at: datetime) -> bool:
-    """Say whether nothing is to come: all released, all paid, and no stake whose time may still make a winner."""
+    """Say whether the contest is over: all released, all paid, and no stake that can still win."""
     if at < world.end + QUIET_AT_LEAST:
         return False
     last = max((until for stake in stakes_in_force() if (until := unbroken_until(stake))), default=world.end)
@@ -129,7 +129,7 @@ def _office(world: SimulationWorld) -> None:
 
 
 def _night(world: SimulationWorld) -> None:
-    """What the sweeps of the application do all day long."""
+    """Run the work that the application's sweeps do all day long."""
     weekday = world.now.weekday()
     world.crowd.look_back(world.now)
     if not world.crowd.has_gold():

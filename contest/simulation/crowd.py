@@ -47,7 +47,7 @@ class SimulatedTasker:
 
 
 class Crowd:
-    """Everybody who labels. `truths` says of each picture, by its number, what is true of it."""
+    """Everybody who labels. `truths` maps a picture's number to its true answers."""
 
     def __init__(
         self,
@@ -79,8 +79,7 @@ class Crowd:
         gold_flag_leaks(policy=self.policy, now=now)
 
     def look_back(self, now: datetime) -> None:
-        """After work: watch, look for copies, and void what those whom a rule paused said of pictures without a
-        ruling."""
+        """After work: monitor, look for copies, and void the answers of paused taskers on pictures without a ruling."""
         self.watch(now)
         find_copies(now=now)
         for tasker in Tasker.objects.filter(state=TaskerState.PAUSED).order_by("pk"):
@@ -106,7 +105,7 @@ class Crowd:
     # Answering --------------------------------------------------------------------------------------------------------
 
     def begin_day(self, worker: SimulatedTasker, now: datetime) -> None:
-        """Let somebody come to work; whom a rule sent to a short qualification tries its pictures first."""
+        """Let somebody come to work; a tasker whom a rule sent to a short qualification takes it first."""
         worker.tasker.refresh_from_db()
         if worker.tasker.state != TaskerState.LEARNING:
             return

@@ -1,4 +1,4 @@
-"""Simulates a month of labeling through the real services on a virtual clock, and reads what came of it.
+"""Simulates a month of labeling through the real services on a virtual clock, and reads the results.
 
 People answer in the order in which the hours of a working day bring them; the sweeps run as they do in the contest,
 only less often.

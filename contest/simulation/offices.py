@@ -95,7 +95,7 @@ def _register(world: SimulationWorld, team: SimulatedTeam) -> None:
 
 
 def organizers_day(world: SimulationWorld) -> None:
-    """Do what waits for the organizers."""
+    """Do the work that waits for the organizers."""
     for request in list(requests_waiting()):
         _decide_request(world, request)
     _check_frameworks(world)
@@ -182,7 +182,7 @@ def _proven(world: SimulationWorld, waiting: list[Defense]) -> list[Defense]:
 
 
 def _withhold(world: SimulationWorld) -> None:
-    """Take aside what a team won that wrote to taskers on its pictures (R38)."""
+    """Withhold prizes of a team that wrote messages to taskers on its pictures (R38)."""
     cheats = [each.team.pk for each in world.teams if each.role is TeamRole.CHEAT]
     for row in Account.objects.filter(team__in=cheats, balance_cents__gt=0).select_related("team").order_by("pk"):
         reason = "Its pictures carried words that asked taskers for an answer."

@@ -1,4 +1,4 @@
-"""The numbers of a simulated contest and of a simulated month: the same plan gives the same of each. Pure."""
+"""Parameters of a simulated contest and of a simulated month; the same plan gives the same results. Pure."""
 
 from dataclasses import dataclass, field, fields
 from datetime import date

@@ -1,4 +1,4 @@
-"""Reads what came of a simulated contest, compares it with what was drawn, and words it."""
+"""Report of a simulated contest: reads the results, compares them with the true answers, and words them."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ from scoring.models import Defense, Prediction, Run
 
 Figures = dict[str, Any]
 _DAY = 86_400
-# What is told of each week: rows, when each happened, and in which words.
+# The events listed for each week: rows, the time of each, and the words.
 _HAPPENED: tuple[tuple[QuerySet[Any], str, str], ...] = (
     (Defense.objects.filter(entry__isnull=False), "published_at", "{0.name} is eligible and published."),
     (Stake.objects.all(), "staked_at", "{0.defense.name} is at stake: the {0.kind} put up {money}."),
@@ -52,7 +52,7 @@ _HAPPENED: tuple[tuple[QuerySet[Any], str, str], ...] = (
 
 
 def read_figures(world: SimulationWorld) -> Figures:
-    """Return everything the report tells, and the numbers behind it."""
+    """Return all facts of the report, and the numbers behind them."""
     rulings = [_compared(world, row) for row in Ruling.objects.filter(number=1).select_related("image").order_by("pk")]
     return {
         "plan": asdict(world.plan) | {"begin": world.plan.begin.isoformat()},
@@ -76,7 +76,7 @@ def read_figures(world: SimulationWorld) -> Figures:
 
 
 def _compared(world: SimulationWorld, row: Ruling) -> Figures:
-    """Return the first ruling on a picture beside what was drawn: its week and days, and whether it is right."""
+    """Return the first ruling on a picture compared with its true answers: its week and days, and whether it is right."""
     truth, due, valid = world.truths[row.image_id], row.image.label_from, row.verdict == Verdict.VALID
     attack = row.image.attacks.filter(copy_of__isnull=True).first()
     return {

@@ -1,4 +1,4 @@
-"""The state of a simulated contest: people, clock, shared knowledge.
+"""The state of a simulated contest: people, clock, shared data.
 
 Everything happens through the services that people's clicks and the sweeps of the application go through; only the
 clock, the randomness, the pictures and the defenses are told.
@@ -36,9 +36,8 @@ from scoring.engine import ScoringEngine
 class SimulationWorld(VirtualClock):
     """One contest before it is played.
 
-    `truths` says of each picture, by its number, what is true of it. `sent` has the pictures that teams sent, in their
-    order, with their sender and the end of their week, when others can find them. `refused` counts what somebody was
-    refused, by week and code. `planned` is how many rulings and published defenses runs were planned for.
+    `truths` maps a picture's number to its true answers. `sent` has the attacks in their order, with sender and the end
+    of their week, when others can find them. `refused` counts refusals by week and code. `planned` is how many rulings and published defenses runs were planned for.
     """
 
     def __init__(self, plan: ContestPlan) -> None:
@@ -72,23 +71,23 @@ class SimulationWorld(VirtualClock):
         return self.weeks[-1].end
 
     def week(self) -> Week:
-        """Return the week of now."""
+        """Return the present week."""
         return week_at(self.now)
 
     def refuse(self, code: str, times: int = 1) -> None:
-        """Count what somebody was refused."""
+        """Count a refusal."""
         self.refused[self.week().name, code] += times
 
     @contextmanager
     def attempt(self, times: int = 1) -> Iterator[None]:
-        """Let somebody try what they may be refused."""
+        """Run an act that may be refused, and count a refusal."""
         try:
             yield
         except DomainError as error:
             self.refuse(error.code, times)
 
     def remember(self, image_id: int | None, picture: PaintedPicture) -> None:
-        """Know what is true of a picture; None for one of the private set, which is nobody's to label."""
+        """Remember a picture's true answers; None for one of the private set, which nobody labels."""
         if image_id in self.truths:
             return
         if image_id is not None:
