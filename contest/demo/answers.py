@@ -1,4 +1,4 @@
-"""Answers of the demo's people."""
+"""Submits answers as the demo's taskers."""
 
 from datetime import datetime
 from typing import Any
@@ -9,7 +9,7 @@ from policy.selectors import policy_at
 
 
 def answer(tasker: Tasker, assignment: Assignment, said: dict[str, Any], now: datetime) -> None:
-    """Submit what a tasker says of a photograph."""
+    """Submit a tasker's answer about a photograph."""
     response_submit(
         tasker=tasker,
         assignment_id=assignment.public_id,

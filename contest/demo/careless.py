@@ -1,4 +1,4 @@
-"""A tasker of the demo who clicks through without looking: what the organizers' pages of taskers are for (R6)."""
+"""A careless tasker of the demo, who gives organizers' monitoring pages something to show (R6)."""
 
 from datetime import datetime, timedelta
 from random import Random

@@ -1,4 +1,4 @@
-"""Lists what happened in the contest since a moment, for the demo's clock."""
+"""Lists what happened in the contest since a moment, for the command that moves the demo's clock."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ from contest.ledger.models import LedgerEntry
 from labeling.models import Response
 from policy.selectors import policy_in_force
 
-# The rows that are told of once they are there, and the words for each, in the order of the pipeline.
+# Models whose new rows are reported, and the words for each, in the order of the pipeline.
 _TOLD: tuple[tuple[QuerySet[Any], str], ...] = (
     (all_breaks().select_related("defense", "image"), "{0.image.public_id} breaks {0.defense.name}"),
     (
@@ -37,7 +37,7 @@ _TOLD: tuple[tuple[QuerySet[Any], str], ...] = (
 
 
 class ChangesSince:
-    """Remembers what there is when it is made; `lines` says what came since."""
+    """Remembers the present rows at its creation; `lines` lists those that were added since."""
 
     def __init__(self) -> None:
         self._responses, self._rulings = Response.objects.count(), Ruling.objects.count()

@@ -1,6 +1,6 @@
 """Moves the demo's clock forward and runs all sweeps that become due.
 
-The row says where a move goes to, and each step is one commit. A move that was killed goes on where it was.
+The row of the clock holds the target of a move, and each step is one commit. A killed move can be continued.
 """
 
 import fcntl
@@ -35,13 +35,13 @@ Say = Callable[[str], object]
 
 ZONE = "UTC"
 DAY = timedelta(days=1)
-# A stake takes 90 days; whoever wants more moves again.
+# The longest move: a stake takes 90 days.
 MOST = timedelta(days=100)
 NEXT_WEEK = "next-week"
 # Work that is under way may take this long; after that the clock moves on without waiting any more.
 PATIENCE_SECONDS = 60.0
 _LOOK_AGAIN_SECONDS = 0.5
-# What is left of a move because time went on meanwhile: no step of its own.
+# A remainder this short, from time that passed meanwhile, gets no step of its own.
 _CRUMB = timedelta(minutes=10)
 _UNITS = {"h": timedelta(hours=1), "d": DAY, "w": timedelta(weeks=1)}
 _AMOUNT = re.compile(r"\+?(\d{1,6})([hdw])")
@@ -49,7 +49,7 @@ _HOW = "Write how far, for example +12h, +5d, +2w or next-week."
 
 
 def clock_in_words() -> str:
-    """Return the demo's time in words, and where a move that is not finished goes to."""
+    """Return the demo's time in words, and the target of an unfinished move."""
     refuse_outside_demo()
     words = _time_words()
     row = DemoClock.objects.first()
@@ -62,7 +62,7 @@ def clock_in_words() -> str:
 def clock_move(amount: str, *, say: Say) -> None:
     """Move the demo's time forward by `amount`, or finish the move that was begun before.
 
-    Raises NotAllowed outside demo mode, InvalidInput for an amount that is none, goes back or is more than 100 days,
+    Raises NotAllowed outside demo mode, InvalidInput for an amount that is invalid, negative or over 100 days,
     Conflict (`clock_moving`) while another move is under way.
     """
     refuse_outside_demo()
@@ -73,7 +73,7 @@ def clock_move(amount: str, *, say: Say) -> None:
         else:
             _begin(amount)
         patience = PATIENCE_SECONDS
-        refused: dict[str, None] = {}  # each sentence once, in the order in which they came
+        refused: dict[str, None] = {}  # each sentence once, in the order of occurrence
         while True:
             before = ChangesSince()
             if not _let_happen(patience, refused) and patience:
@@ -121,7 +121,7 @@ def _begin(amount: str) -> None:
 
 
 def parse_span(amount: str, now: datetime) -> timedelta:
-    """Return how far `amount` is from `now`, in whole seconds; InvalidInput for what is none."""
+    """Return how far `amount` is from `now`, in whole seconds; InvalidInput for an invalid amount."""
     if amount == NEXT_WEEK:
         return _seconds_up(week_at(now).end - now)
     if amount.startswith("-"):
@@ -160,7 +160,7 @@ def _step() -> bool:
 def _let_happen(patience: float, refused: dict[str, None]) -> bool:
     """Let the demo's people and the sweeps do all that is due; wait `patience` seconds for what is under way elsewhere.
 
-    Returns False when that was not enough. What the people are refused is added to `refused`.
+    Returns False when that was not enough. Refusals that the people get are added to `refused`.
     """
     deadline = time.monotonic() + patience
     while True:

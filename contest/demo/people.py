@@ -1,7 +1,7 @@
-"""Acts for the demo's people while its clock moves, where nobody acts for three days.
+"""Acts as the demo's people while its clock moves: does work that nobody did for three days.
 
-So a newcomer may take any part, and the contest goes on with those that are left out. Everything goes through the
-services that people's clicks go through.
+So a newcomer may play any role, and the contest continues without the others. Everything goes through the services
+that people's clicks use.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -32,9 +32,9 @@ from policy.numbers import Policy
 from policy.selectors import policy_in_force
 
 PATIENCE = timedelta(days=3)
-# An award is moved on some day of the week after its appeals, which a newcomer passes in one move.
+# The motion for an award is opened on some day of the week after its appeals.
 PATIENCE_WITH_AWARDS = timedelta(weeks=2)
-# The first three answer soon; the others are for the newcomer to sign in as, and answer what is overdue.
+# The first three answer soon; the newcomer may sign in as one of the others, who answer only what is overdue.
 LABELING = ("tasker4", "tasker5", "tasker6")
 LEFT_TO_THE_NEWCOMER = ("tasker1", "tasker2", "tasker3")
 
@@ -43,9 +43,9 @@ log = structlog.get_logger(__name__)
 
 
 def act_as_people(now: datetime, *, refused: Refused) -> int:
-    """Do what is left to the demo's people; returns how many things they did. Again at once changes nothing.
+    """Do all acts that are left to the demo's people; returns how many. A second call at once changes nothing.
 
-    What one of them is refused keeps nobody else from anything: `refused` gets the sentence.
+    A refused act does not stop the others: `refused` gets its sentence.
     """
     if not User.objects.filter(username=ORGANIZING[0]).exists():
         return 0  # a demo that was not seeded has other people
@@ -53,7 +53,7 @@ def act_as_people(now: datetime, *, refused: Refused) -> int:
 
 
 def _all_acts(now: datetime) -> Iterator[Callable[[], int]]:
-    """Yield what each may do now. What is there to do is asked after the acts before were done."""
+    """Yield the possible acts of each person. Later acts are looked up after earlier ones are done."""
     for name in (*LABELING, *LEFT_TO_THE_NEWCOMER):
         yield partial(_label_as, name, now)
     for case in _left_alone(now):
@@ -76,8 +76,8 @@ def _unless_refused(act: Callable[[], int], refused: Refused) -> int:
 
 
 def _label_as(name: str, now: datetime) -> int:
-    """Answer the open pictures of the demo as one tasker, unless somebody has one before them under this name; the last
-    answer on an attack waits for the newcomer. Returns how many answers."""
+    """Answer the demo's open pictures as one tasker, unless somebody works on a picture under this name; the last answer
+    on an attack is left to the newcomer. Returns how many answers."""
     tasker, policy = Tasker.objects.get(user__username=name), policy_in_force(now).policy
     if Assignment.objects.filter(tasker=tasker, state=AssignmentState.LEASED).exists():
         return 0
@@ -86,14 +86,14 @@ def _label_as(name: str, now: datetime) -> int:
 
 
 def _is_theirs(name: str, panel: Panel, now: datetime) -> bool:
-    """Say whether they answer it now. What they leave alone they never take: a picture is seen once (R8)."""
+    """Say whether the tasker answers the picture now. They never open another one, since a picture is seen once (R8)."""
     overdue = now - panel.waiting_since >= PATIENCE
     last_on_attack = panel.image.origin == Origin.ATTACK and panel.missing == 1
     return overdue or not (last_on_attack or name in LEFT_TO_THE_NEWCOMER)
 
 
 def _answer(tasker: Tasker, panel: Panel, policy: Policy, now: datetime) -> int:
-    """Take a picture and answer it; 0 when somebody else took its last place."""
+    """Claim a picture and answer it; 0 when somebody else took its last place."""
     rng = Random(f"{tasker.public_id} {now}")
     found = leases.assignment_lease(tasker=tasker, panel=panel, policy=policy, now=now, rng=rng)
     if found is None:
@@ -105,7 +105,7 @@ def _answer(tasker: Tasker, panel: Panel, policy: Policy, now: datetime) -> int:
 
 @cache
 def _by_pixels() -> Mapping[str, Photo]:
-    """Return the demo's photographs by what identifies their pictures (R2)."""
+    """Return the demo's photographs by the SHA-256 of their pixels (R2)."""
     size = policy_in_force(domain_now()).policy.image_size
     every = [*photos(), *mirrored_photos(size=size)]
     return {read_dataset(photo.data, size=size).pixels_sha256: photo for photo in every}
@@ -127,13 +127,13 @@ def _uphold(case: Case, now: datetime) -> int:
 
 
 def _prepare(stake: Stake, now: datetime) -> int:
-    """Bring one whose time is over to the board (R37)."""
+    """Prepare the award of a stake whose time is over (R37)."""
     organizer, member = User.objects.get(username=ORGANIZING[0]), User.objects.get(username="board3")
     return award_prepare(stake, policy=policy_in_force(now).policy, organizer=organizer, members=[member], now=now)
 
 
 def _award(now: datetime) -> int:
-    """Move the award of the first that meets every condition; the second vote is the newcomer's for a while."""
+    """Open the motion to award the first stake that meets every condition; leave the second vote to the newcomer first."""
     moved = Case.objects.filter(motion=DecisionKind.AWARD, state=CaseState.OPEN)
     if moved.exists():
         return len([vote_through(case, now=now) for case in moved.filter(opened_at__lte=now - PATIENCE_WITH_AWARDS)])

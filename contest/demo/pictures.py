@@ -1,4 +1,4 @@
-"""The demo's photographs, and what its people say of them."""
+"""The demo's photographs, and the answers that its taskers give about them."""
 
 import io
 import json
@@ -12,13 +12,13 @@ from PIL import ImageOps
 from labeling.pictures.manifest import ManifestEntry, Provenance, manifest_entries
 
 FOLDER = Path(__file__).parent
-# Photographs that come in once more, mirrored: all who look see the same in them, so that it shows who does not.
+# Photographs that come in again, mirrored: careful taskers give equal answers, so careless ones stand out.
 _MIRRORED = ("bird-001.jpg", "bird-007.jpg", "bird-017.jpg", "bird-020.jpg", "bicycle.jpg")
 
 
 @dataclass(frozen=True, slots=True)
 class Photo:
-    """One photograph of the demo: when it comes in, by whom, and what each tasker will say of it."""
+    """One photograph of the demo: when and by whom it comes in, and each tasker's answer about it."""
 
     entry: ManifestEntry
     sent_by: str | None
@@ -30,12 +30,12 @@ class Photo:
 
     @property
     def every_opinion(self) -> list[dict[str, Any]]:
-        """Return what each tasker says, with those who answer when the demo's clock moves."""
+        """Return each tasker's answer, with those of taskers who answer only when the demo's clock moves."""
         return self.opinions + self.later
 
     @property
     def file_name(self) -> str:
-        """Return the name of the file that it comes in as."""
+        """Return the name of the uploaded file."""
         return f"mirrored-{self.entry.path.stem}.png" if self.mirrored else self.entry.path.name
 
     @property
@@ -53,7 +53,7 @@ def photos() -> list[Photo]:
 
 
 def mirrored_photos(*, size: int) -> list[Photo]:
-    """Return some of them mirrored, which makes other pictures of `size` pixels; two say of each what they said of the
+    """Return some of them mirrored, as other pictures of `size` pixels; two taskers repeat their answers about the
     original."""
     return [_mirrored(photo, size) for photo in photos() if photo.entry.path.name in _MIRRORED]
 
@@ -70,7 +70,7 @@ def _photo(entry: ManifestEntry, row: dict[str, Any]) -> Photo:
 
 
 def _mirror_outline(outline: list[list[list[float]]] | None, size: int) -> list[list[list[float]]] | None:
-    """Return the corners as they stand in the mirrored picture of `size` pixels."""
+    """Return the corners in the mirrored picture of `size` pixels."""
     return outline and [[[round(size - x, 1), y] for x, y in ring] for ring in outline]
 
 

@@ -1,7 +1,7 @@
 """The defenses of the demo's team: one program with several thresholds, each in an image archive of its own.
 
-No machine has to have a container engine for the demo. Its images hold the program without an interpreter, and this
-project runs the very same files in the scorer's process; they are told by the digest of their image.
+The demo needs no container engine. Its images hold the program without an interpreter, and this project runs the
+same files in the scorer's process; it recognises them by the digest of their image.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ class Program:
 
     @property
     def description(self) -> str:
-        """Return what its team says of it."""
+        """Return the team's description of it."""
         image = "The image holds the program without an interpreter; the demo contest runs the program itself."
         return f"Demo. {self.words} {image}"
 

@@ -1,7 +1,7 @@
-"""Seed the demo contest, through the same services that people's clicks go through.
+"""Seeds the demo contest, through the same services that people's clicks go through.
 
-Nothing is written around the rules: pictures are taken in, panels dealt, leases claimed, answers submitted, rulings
-made and defenses run as ever; only the clock is told.
+Nothing bypasses the rules: pictures are imported, panels dealt, leases claimed, answers submitted, rulings made and
+defenses run as in a real contest; only the clock is set.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -49,12 +49,12 @@ BOARD = [f"board{number}" for number in range(1, 4)]
 CAPTAINS = ["red", "blue"]
 GOLD = 4
 LATELY = timedelta(hours=1)
-# What one of them asks for, the other confirms.
+# One of them requests, the other confirms.
 ORGANIZING = ["organizer", "organizer2"]
 SIGN_INS = [*TASKERS, CARELESS, "newcomer", *BOARD, *ORGANIZING, *CAPTAINS]
 
 
-# What teams say against a verdict, so that the board has a case to decide.
+# Teams' arguments against a verdict, so that the board has a case to decide.
 ARGUMENT = (
     "One wing hides the body, and the tail lies in the shadow. Taskers who only see this picture cannot say that the "
     "bird is complete: we ask the board to look at the marked part."
@@ -65,12 +65,12 @@ MARK = {"x": 90, "y": 80, "width": 120, "height": 110, "words": "Is the body all
 
 
 def is_seeded() -> bool:
-    """Say whether the demo is there."""
+    """Say whether the demo is seeded."""
     return User.objects.filter(username="organizer").exists()
 
 
 def seed(say: Callable[[str], Any]) -> bool:
-    """Seed the demo unless it is there already; says whether it did. A half-done seeding leaves nothing behind."""
+    """Seed the demo unless it exists; returns whether it did. A failed seeding leaves nothing behind."""
     if is_seeded():
         return False
     say("Seeding the demo contest: people, defenses, stakes, photographs, answers")
@@ -90,7 +90,7 @@ def seed(say: Callable[[str], Any]) -> bool:
 
 
 def _gold(now: datetime) -> None:
-    """Mark last week's pictures that everybody agreed on as gold (R6), with what was said of them as the answer."""
+    """Mark last week's pictures with unanimous answers as gold (R6), with these answers as the known ones."""
     organizer = User.objects.get(username="organizer")
     gate = policy_in_force(now).policy.outline_gate
     for candidate in gold_candidates(free_panels().filter(image__origin=Origin.DATASET))[:GOLD]:
@@ -129,7 +129,7 @@ def _user(name: str, *groups: str) -> User:
 
 
 def _appeals_play(teams: dict[str, Team], now: datetime) -> None:
-    """Let the defenders appeal the newest verdict that they may, and the attackers answer."""
+    """Let the defenders appeal the newest verdict that they can appeal, and the attackers answer."""
     pictures = [each.ruling.image for each in appealable(teams["blue"], now)]
     sent = [each for each in pictures if each.attacks.filter(team=teams["red"]).exists()]
     if not sent:
@@ -152,7 +152,7 @@ class Demo:
         self.by_image: dict[int, Photo] = {}
 
     def play(self) -> None:
-        """Last week's photographs and attacks, then this week's; what stays open comes last."""
+        """Play last week's photographs and attacks, then this week's; pictures that stay open come last."""
         attacks = [photo for photo in self.photos if photo.sent_by]
         dataset = [photo for photo in self.photos if not photo.sent_by]
         self._take_all([p for p in attacks if not p.this_week], self.last_week.start, self.last_week.end)
@@ -163,10 +163,10 @@ class Demo:
         settled = [p for p in dataset if p.this_week and p.settled]
         self._label_one_by_one(settled, self.this_week.start, self.now, self.taskers)
         self._label_carelessly()
-        # When the time of the defense that is to win is over, so that it breaks another one.
+        # Sent after the winning defense's time is over, so that it breaks another one.
         self._take_all([p for p in attacks if p.this_week], max(self.this_week.start, self.now - LATELY), self.now)
         self._leave_open([p for p in dataset if p.this_week and not p.settled])
-        # The demo's clock ran back and forth, which the marks of the queue cannot know.
+        # The demo's clock ran back and forth, which the queue's counters cannot know.
         Tasker.objects.update(passed={}, passed_at=None)
 
     def _take_all(self, chosen: list[Photo], start: datetime, end: datetime) -> None:

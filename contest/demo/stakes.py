@@ -1,7 +1,7 @@
-"""Defenses and stakes of the demo.
+"""Seeds the demo's defenses and stakes.
 
-Every step goes through the service that people's clicks go through; only the clock and the pictures of the private
-set, which are drawn, are told.
+Every step goes through the service that people's clicks use; only the clock is set, and the pictures of the private
+set are drawings.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,12 +35,12 @@ from scoring.trials.services import framework_check, trials_plan
 POOL_CENTS = 1_000_000
 LICENCE = "Apache-2.0"
 PRIVATE_PICTURES = 10
-# Drawings that all of the programs know or abstain on; each is drawn small and blown up, which costs no time.
+# Drawings that all programs classify correctly or abstain on; each is drawn small and enlarged, which is quick.
 DRAWING_SEED, DRAWN_SIDE, TIMES = 15, 96, 4
 
 
 class Staking:
-    """The demo's defenses from the hand-in to the stake. `team` hands them in; `begin` is when its attackers begin."""
+    """The demo's defenses from submission to stake. `team` submits them; `begin` is when the attackers begin."""
 
     def __init__(self, team: Team, *, policy: Policy, begin: datetime, now: datetime) -> None:
         self._team, self._policy, self._begin, self._now = team, policy, begin, now
@@ -52,7 +52,7 @@ class Staking:
         self._scorer = ScoringEngine(name="demo", clock=lambda: self._at, device="cpu", find_runner=_runner)
 
     def play(self) -> None:
-        """One whose time is over now, one to be broken, one that its own team pays for, and one with closed source."""
+        """Stake a defense whose time is over now, one to be broken, one that its team pays for, and a closed one."""
         long_ago = self._now - timedelta(days=97)
         self._prepare(long_ago)
         self._stake(self._published(STEADFAST, long_ago), self._now - timedelta(hours=self._policy.stake_hours + 24))
@@ -74,7 +74,7 @@ class Staking:
         )
 
     def _published(self, program: Program, at: datetime) -> Defense:
-        """Hand a program in at `at`; its trials end two hours later, and a day later it is published."""
+        """Submit a program at `at`; its trials end two hours later, and a day later it is published."""
         with _files(program) as given:
             entry, _ = submit_defense(self._team, given, by=self._captain, policy=self._policy, now=at)
         self._at = at + timedelta(hours=2)
@@ -121,7 +121,7 @@ def _draw_picture(label: Label, rng: np.random.Generator) -> bytes:
 
 @contextmanager
 def _files(program: Program) -> Iterator[HandIn]:
-    """Lay out what a team hands in as files, as an upload does."""
+    """Write a submission to files, as an upload does."""
     with TemporaryDirectory(prefix="unanimous-demo-") as folder:
 
         def file(name: str, data: bytes) -> Path:

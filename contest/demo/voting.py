@@ -1,4 +1,4 @@
-"""Votes of the demo's and the simulation's board members, and what an award waits for before them."""
+"""Votes as the board members of the demo and of the simulation, and prepares awards for the vote."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -39,9 +39,9 @@ def vote_through(case: Case, *, now: datetime, choice: VoteChoice = VoteChoice.I
 
 
 def award_prepare(stake: Stake, *, policy: Policy, organizer: User, members: Sequence[User], now: datetime) -> int:
-    """Do what an award waits for: all attacks are run again, and members look at the rejected ones in turn (R37).
+    """Prepare an award: re-run all attacks, and let members examine the rejected ones in turn (R37).
 
-    Returns how many things were done; none before its weeks and appeals are over.
+    Returns how many acts were done; 0 before its weeks and appeals are over.
     """
     met = {each.name: each.passed for each in own_conditions(stake, policy=policy, now=now)}
     if not (met["weeks"] and met["appeals"]):
