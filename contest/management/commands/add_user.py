@@ -1,4 +1,4 @@
-"""Add an account with one role: tasker, organizer or board member."""
+"""`add_user`: adds an account with one role: tasker, organizer or board member."""
 
 import getpass
 import sys

@@ -15,7 +15,7 @@ class Command(ContestCommand):
     example = "./unanimous check_ledger"
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Check and say what was found."""
+        """Check and print the result."""
         found = check_ledger_sums()
         for line in found.wrong:
             self.stderr.write(line)

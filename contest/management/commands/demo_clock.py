@@ -1,4 +1,4 @@
-"""Move the demo's time forward: +12h, +5d, +2w or next-week. Without an amount, show it.
+"""`demo_clock`: moves the demo's time forward by +12h, +5d, +2w or next-week. Without an amount, shows it.
 
 Everything that falls due on the way happens in its order, a day or the rest of a week at a time.
 """

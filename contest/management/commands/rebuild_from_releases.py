@@ -48,7 +48,7 @@ class Command(ContestCommand):
         self._warn_of_the_future(domain_now())
 
     def _warn_of_the_future(self, now: datetime) -> None:
-        """Say that the clock is behind the releases: what they tell of is not over by it."""
+        """Warn that the clock is behind the releases, so that their weeks are not over by it."""
         newest = Release.objects.order_by("released_at").last()
         if newest is None or newest.released_at <= now:
             return

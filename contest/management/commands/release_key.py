@@ -35,7 +35,7 @@ class Command(RecordedCommand):
         parser.add_argument("--name", default="", help="for new: the key's name; default: the address of the releases")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do it, and say what there is now."""
+        """Do it, and print the result."""
         folder, now = settings.RELEASE_DIR, domain_now()
         if options["action"] == "witness":
             self._witness(options["file"], options["vkey"])
@@ -48,7 +48,7 @@ class Command(RecordedCommand):
         self._show()
 
     def _sign_all(self) -> None:
-        """Sign with the old key what is not signed yet: afterwards nobody can."""
+        """Sign all unsigned releases with the old key: afterwards that is impossible."""
         sign_left_releases()
         if left := unsigned_releases(settings.RELEASE_DIR, by_newest_key=True):
             names = ", ".join(release.name for release in left)

@@ -1,4 +1,4 @@
-"""Seed the demo contest, unless it is there already."""
+"""`seed_demo`: seeds the demo contest, unless it exists."""
 
 from typing import Any
 

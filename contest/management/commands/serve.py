@@ -1,4 +1,4 @@
-"""Runs everything on one machine: pages, queues and scoring. Ctrl-C stops all."""
+"""`serve`: runs everything on one machine: pages, queues and scoring. Ctrl-C stops all."""
 
 import os
 import shlex
@@ -26,7 +26,7 @@ STOP_SECONDS = 10
 # How long the workers wait for the web server, which needs two seconds to start.
 ANSWER_SECONDS = 10
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-# What may have been set for `make run`: all settings of the README but DEMO and DATA_DIR, which lead to the note.
+# Settings that `make run` may have: those of the README but DEMO and DATA_DIR, which locate the settings file.
 NOTED_SETTINGS = (
     *("SECRET_KEY", "SECRET_KEY_FALLBACKS", "PUBLIC_URL", "PORT", "TRUSTED_PROXIES", "DATABASE_URL", "EMAIL_URL"),
     *("EMAIL_FROM", "CONTACT_EMAIL", "CELERY_BROKER_URL", "IMAGE_STORE_URL", "S3_ENDPOINT_URL", "SCORING_DEVICE"),
@@ -53,7 +53,7 @@ class Command(ContestCommand):
         """Prepare, start, and wait for Ctrl-C."""
         port = options["port"]
         _refuse_taken_port(port)
-        # The processes started below read it: links in letters lead to where this serves.
+        # The child processes read it: links in letters have this address.
         os.environ["PORT"] = str(port)
         _end_on_signals()
         if settings.DEMO:
@@ -85,7 +85,7 @@ class Command(ContestCommand):
 
 
 def _launched() -> str:
-    """Return how a person types a command for this demo; the data folder of `make run` need not be named."""
+    """Return the prefix of a command for this demo; the data folder of `make run` need not be named."""
     usual = settings.DATA_DIR == settings.BASE_DIR / "var"
     return "./unanimous" if usual else f"DATA_DIR={shlex.quote(str(settings.DATA_DIR))} ./unanimous"
 
@@ -124,7 +124,7 @@ def _ignore_signals() -> None:
 
 
 def _note_settings() -> None:
-    """Write down with which settings this demo runs: `./unanimous` reads them there."""
+    """Save the settings of this demo to a file that `./unanimous` reads."""
     lines = [f"{name}={os.environ[name]}\n" for name in NOTED_SETTINGS if os.environ.get(name)]
     path = settings.DATA_DIR / "demo-settings"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -216,11 +216,11 @@ class Processes:
 
     def _start(self, name: str) -> None:
         with _signals_held():
-            # A session of its own: Ctrl-C reaches this process alone, which then ends the others in order.
+            # A session of its own: Ctrl-C reaches only this process, which then ends the others in order.
             self._running[name] = subprocess.Popen(self._commands[name], cwd=settings.BASE_DIR, start_new_session=True)
 
     def watch(self) -> None:
-        """Start again what dies; CommandError when the web server does, because nobody could reach anything."""
+        """Restart processes that die; CommandError when the web server does, because then nothing can be reached."""
         while True:
             time.sleep(1)
             for name, process in self._running.items():

@@ -1,4 +1,4 @@
-"""Runs every due sweep once, by hand."""
+"""`settle`: runs every due sweep (periodic job) once, by hand."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Play a whole contest, or months of labeling, with made-up people on a virtual clock, and tell what came of it."""
+"""`simulate`: plays a contest, or months of labeling, with made-up people on a virtual clock, and reports it."""
 
 import gc
 import json
@@ -37,9 +37,9 @@ from contest.simulation.world import SimulationWorld
 from labeling.models import Image, Tasker
 from scoring.models import Defense
 
-# Who may sign in where the pages of a simulation are served: the offices, and who comes first of each kind.
+# Accounts that may sign in where a simulation's pages are served: the offices, and the first of each kind.
 PASSWORD, SIGN_INS = "demo-only", ("organizer", "organizer2", "board1", "board2", "board3")
-# A simulation makes hundreds of thousands of rows that refer to nothing in a circle: look for circles seldom.
+# A simulation makes hundreds of thousands of objects without reference cycles: collect garbage seldom.
 CIRCLES_AFTER = 100_000
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
 
@@ -52,7 +52,7 @@ class Command(ContestCommand):
     example = "./unanimous simulate --weeks 4 --teams 10 --attacks 80 --taskers 8"
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Say what is simulated; the defaults of a month are those of the report in docs/."""
+        """Declare the options; the defaults of a month are those of the report in docs/."""
         parser.add_argument(
             "what",
             nargs="?",
@@ -80,7 +80,7 @@ class Command(ContestCommand):
         months.add_argument("--out", type=Path, metavar="PATH", help=out)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Play, and tell."""
+        """Play, and report."""
         options["out"] = (options["out"] or settings.DATA_DIR / "monitoring-simulation").resolve()
         for path in (options["json"], options["out"]):
             if path and not path.resolve().parent.is_dir():
@@ -102,7 +102,7 @@ class Command(ContestCommand):
         folder = options["folder"] or settings.DATA_DIR / f"simulation-{plan.seed}"
         place = SimulationStore.at(folder, options["database"])
         place.make()
-        # With DEMO a few people can sign in, with a password that everybody knows; the key is the served folder's.
+        # With DEMO a few people can sign in, with a public password; the secret key is that of the served folder.
         environment = place.environment() | {"DEMO": "1"}
         del environment["SECRET_KEY"]
         told = [f"--json={options['json'].resolve()}"] if options["json"] else []
@@ -154,7 +154,7 @@ class Command(ContestCommand):
 
 
 def _add_numbers(group: Any, kind: type[Plan]) -> None:
-    """Add an option for each number of a plan, but the seed, which both have."""
+    """Add an option for each number of a plan except the seed, which both plans have."""
     for each in fields(kind)[1:]:
         read, words = (_day if each.name == "begin" else int), each.metadata["words"]
         group.add_argument(_option(each.name), type=read, default=each.default, help=words)
@@ -179,12 +179,12 @@ def _plan(kind: type[AnyPlan], options: dict[str, Any]) -> AnyPlan:
 
 
 def _words(plan: Plan) -> list[str]:
-    """The options that say a plan again."""
+    """The command-line options that give this plan."""
     return [f"{_option(name)}={value}" for name, value in asdict(plan).items()]
 
 
 def _command(plan: MonthPlan, options: dict[str, Any]) -> str:
-    """The command that writes the same again, without what is usual."""
+    """The command that repeats this report, without default options."""
     values, usual = {"seeds": options["seeds"], **asdict(plan)}, {"seeds": 1, **asdict(MonthPlan())}
     words = [f"{_option(name)} {value}" for name, value in values.items() if value != usual[name]]
     return " ".join(["./unanimous simulate month", *words])
@@ -203,7 +203,7 @@ def play(plan: MonthPlan, say: Any) -> dict[str, Any]:
 
 
 def _refuse_used_database() -> None:
-    """Refuse a database in which there is anything of a contest."""
+    """Refuse a database that holds any data of a contest."""
     if any(rows.exists() for rows in (User.objects, Team.objects, Image.objects, Tasker.objects, Defense.objects)):
         raise CommandError("This database holds a contest: a simulation is played in an empty one.")
 
@@ -250,8 +250,7 @@ def between_days(say: Callable[..., object]) -> Iterator[Callable[..., None]]:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Collect circular garbage seldom, and keep to oneself what every run and trial says but warnings; as before
-    afterwards."""
+    """Inside, collect garbage seldom and silence log lines of runs and trials below warnings; both are restored after."""
     collects, root = gc.get_threshold(), logging.getLogger()
     level = root.level
     gc.set_threshold(CIRCLES_AFTER, 50, 50)

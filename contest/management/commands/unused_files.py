@@ -1,4 +1,4 @@
-"""`unused_files`: list, and with `--remove` remove, files of the picture store that no row names."""
+"""`unused_files`: lists files of the picture store that no row names; `--remove` removes them."""
 
 from argparse import ArgumentParser
 from collections.abc import Callable
@@ -33,8 +33,8 @@ class Command(RecordedCommand):
         parser.add_argument("--even-most", action="store_true", help="remove them even if most of the store is unused")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """List the files and say how many there are and what became of them."""
-        before = timezone.now() - MINIMUM_AGE  # by the clock of disks and buckets, which no demo moves
+        """List the files, and print how many there are and whether they were removed."""
+        before = timezone.now() - MOST_RECENT  # by the clock of disks and buckets, which no demo moves
         line = every_few_seconds(self.stdout.write)
         found = find_unused_files(before=before, progress=line)
         unfinished = list(picture_store().unfinished(before))

@@ -33,7 +33,7 @@ class Command(RecordedCommand):
     example = "./unanimous warmup D-BDGJQ --resume"
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Name the defense, and take what the kit's command takes."""
+        """Declare the defense, and the options of the kit's command."""
         parser.add_argument("defense", help="the defense's ID, D-...")
         add_arguments(parser, of_contest=True)
 
@@ -51,7 +51,7 @@ class Command(RecordedCommand):
         given.out = given.out or settings.DATA_DIR / "warmup" / defense.public_id
         reason = _why_not_recorded(given)
         if reason:
-            self.stderr.write(f"This run will not be recorded: {reason}")  # before it runs for hours
+            self.stderr.write(f"This run will not be recorded: {reason}")  # checked before it runs for hours
         try:
             most = most_pictures(given)
             pictures = read_pictures(given.pictures, most) if given.pictures else contest_pictures(most)
@@ -66,7 +66,7 @@ class Command(RecordedCommand):
             self._record(defense, report)
 
     def _record(self, defense: Defense, report: dict[str, Any]) -> None:
-        if not connection.is_usable():  # its last use may be days ago
+        if not connection.is_usable():  # the connection's last use may be days ago
             connection.close()
         try:
             warmup_record(defense, report, now=domain_now())

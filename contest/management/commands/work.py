@@ -1,4 +1,4 @@
-"""Runs the sweeps without a broker, as soon as the database changes."""
+"""`work`: runs the sweeps (periodic jobs) without a broker, as soon as the database changes."""
 
 import signal
 import threading
@@ -17,13 +17,13 @@ from common.outages import outages
 from common.queues import Sweep
 from contest.operations.pipeline import QUEUES, SWEEPS, run_sweep
 
-# What becomes due by time alone, a lease's end or a week's, is found after this long without a change.
+# Work that becomes due by time alone, such as a lease's end, is found after this long without a change.
 MOST_SECONDS_BETWEEN_ROUNDS = 15.0
 log = structlog.get_logger(__name__)
 
 
 class SweepResult(Enum):
-    """What came of a sweep. The value is how many seconds to rest then."""
+    """The result of a sweep. The value is how many seconds to rest afterwards."""
 
     WORKED = 0.0
     QUIET = 0.5
@@ -56,14 +56,14 @@ class Command(ContestCommand):
 
 
 class SweepRounds:
-    """When all sweeps run: after a commit of anybody else, after a round that did something or failed, and from time
-    to time. A quiet database costs one question each half second."""
+    """Decides when all sweeps run: after a commit of another process, after a round that did something or failed, and
+    from time to time. A quiet database costs one query each half second."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic, self._mark, self._latest = monotonic, "", float("-inf")
 
     def is_due(self) -> bool:
-        """Say whether to run a round now; what is committed from this moment on makes the next one due."""
+        """Say whether to run a round now; commits from this moment on make the next one due."""
         mark, now = _mark(), self._monotonic()
         if mark == self._mark and now < self._latest + MOST_SECONDS_BETWEEN_ROUNDS:
             return False
@@ -71,7 +71,7 @@ class SweepRounds:
         return True
 
     def ended(self, *, again: bool) -> None:
-        """Note the end of a round, and whether another one follows whatever the database says."""
+        """Note the end of a round, and whether another one follows regardless of the database's mark."""
         if again:
             self._latest = float("-inf")
 
@@ -94,7 +94,7 @@ def _run(sweep: Sweep) -> SweepResult:
     try:
         done = run_sweep(sweep)
     except Exception as error:
-        # Whatever it was, the rows say what is left to do; the next round tries again.
+        # Whatever the error, the rows hold the remaining work; the next round tries again.
         if not outages.failed(sweep.name, error):
             log.exception("sweep failed", sweep=sweep.name)
         close_old_connections()
