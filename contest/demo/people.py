@@ -32,7 +32,7 @@ from policy.numbers import Policy
 from policy.selectors import policy_in_force
 
 PATIENCE = timedelta(days=3)
-# The motion for an award is opened on some day of the week after its appeals.
+# The motion for an award comes within a week after its appeals, which a newcomer may pass in one move of the clock.
 PATIENCE_WITH_AWARDS = timedelta(weeks=2)
 # The first three answer soon; the newcomer may sign in as one of the others, who answer only what is overdue.
 LABELING = ("tasker4", "tasker5", "tasker6")
@@ -76,8 +76,8 @@ def _unless_refused(act: Callable[[], int], refused: Refused) -> int:
 
 
 def _label_as(name: str, now: datetime) -> int:
-    """Answer the demo's open pictures as one tasker, unless somebody works on a picture under this name; the last answer
-    on an attack is left to the newcomer. Returns how many answers."""
+    """Answer the demo's open pictures as one tasker, unless somebody works on one under this name; leave the last
+    answer on an attack to the newcomer. Returns how many answers."""
     tasker, policy = Tasker.objects.get(user__username=name), policy_in_force(now).policy
     if Assignment.objects.filter(tasker=tasker, state=AssignmentState.LEASED).exists():
         return 0
@@ -86,7 +86,7 @@ def _label_as(name: str, now: datetime) -> int:
 
 
 def _is_theirs(name: str, panel: Panel, now: datetime) -> bool:
-    """Say whether the tasker answers the picture now. They never open another one, since a picture is seen once (R8)."""
+    """Say whether the tasker answers the picture now. They never claim another one: a picture is seen once (R8)."""
     overdue = now - panel.waiting_since >= PATIENCE
     last_on_attack = panel.image.origin == Origin.ATTACK and panel.missing == 1
     return overdue or not (last_on_attack or name in LEFT_TO_THE_NEWCOMER)
@@ -133,7 +133,7 @@ def _prepare(stake: Stake, now: datetime) -> int:
 
 
 def _award(now: datetime) -> int:
-    """Open the motion to award the first stake that meets every condition; leave the second vote to the newcomer first."""
+    """Open the motion to award the first stake that meets every condition; leave the second vote to the newcomer."""
     moved = Case.objects.filter(motion=DecisionKind.AWARD, state=CaseState.OPEN)
     if moved.exists():
         return len([vote_through(case, now=now) for case in moved.filter(opened_at__lte=now - PATIENCE_WITH_AWARDS)])

@@ -1,4 +1,4 @@
-"""Fits the parameters of `predict.py` on drawn pictures: `python -m contest.demo.defense.train`, a few seconds."""
+"""Fit the parameters of `predict.py` on drawn pictures: `python -m contest.demo.defense.train`, a few seconds."""
 
 import json
 import sys
