@@ -111,7 +111,7 @@ def _dead_trials() -> Iterator[dict[str, Any]]:
 
 
 def _spells(now: datetime) -> Iterator[_Spell]:
-    """Yield the periods in which scorers were busy in the last day: a lower bound, for a run records its last try alone."""
+    """Yield the periods in which scorers were busy in the last day: a lower bound: a run records its last try alone."""
     done = (RunState.FINISHED, RunState.ASSESSED)
     runs = _sized(_of_last_day(Run.objects.all(), now))
     columns = ("worker", "defense", "started_at", "finished_at", "state")
