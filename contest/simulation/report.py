@@ -76,7 +76,7 @@ def read_figures(world: SimulationWorld) -> Figures:
 
 
 def _compared(world: SimulationWorld, row: Ruling) -> Figures:
-    """Return the first ruling on a picture compared with its true answers: its week and days, and whether it is right."""
+    """Return the first ruling on a picture compared with its true answers: week, days, and whether it is right."""
     truth, due, valid = world.truths[row.image_id], row.image.label_from, row.verdict == Verdict.VALID
     attack = row.image.attacks.filter(copy_of__isnull=True).first()
     return {

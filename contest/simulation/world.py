@@ -37,7 +37,8 @@ class SimulationWorld(VirtualClock):
     """One contest before it is played.
 
     `truths` maps a picture's number to its true answers. `sent` has the attacks in their order, with sender and the end
-    of their week, when others can find them. `refused` counts refusals by week and code. `planned` is how many rulings and published defenses runs were planned for.
+    of their week, when others can find them. `refused` counts refusals by week and code. `planned` is the number of
+    rulings and of published defenses for which runs were planned.
     """
 
     def __init__(self, plan: ContestPlan) -> None:
