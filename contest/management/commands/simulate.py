@@ -250,7 +250,7 @@ def between_days(say: Callable[..., object]) -> Iterator[Callable[..., None]]:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Inside, collect garbage seldom and silence log lines of runs and trials below warnings; both are restored after."""
+    """Inside, collect garbage seldom and log only warnings of runs and trials; both are restored afterwards."""
     collects, root = gc.get_threshold(), logging.getLogger()
     level = root.level
     gc.set_threshold(CIRCLES_AFTER, 50, 50)
