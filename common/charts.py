@@ -1,4 +1,4 @@
-"""Geometry of bar charts. Pure. Bars begin at zero and carry their own labels, so there is no legend.
+"""Geometry of bar charts. Pure. Bars begin at zero and carry their own labels, so that no legend is needed.
 
 Lengths are in the units of the drawing's own box (`width` x `height`), which the page scales to its place.
 """
@@ -15,7 +15,7 @@ _BAR_PITCH, _BAR_THICKNESS, _BAR_LEFT, _BAR_ROOM = 22, 14, 122, 52
 
 @dataclass(frozen=True, slots=True)
 class ChartValue:
-    """One number to draw: what it is, how much, the state it means, and a short name for a narrow column."""
+    """One number to draw: its name, its value, the state it means, and a short name for a narrow column."""
 
     name: str
     number: int
@@ -25,20 +25,20 @@ class ChartValue:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A mark on an axis: where it is, and what it says."""
+    """A mark on an axis: its place and its text."""
 
     at: float
     text: str
 
     @property
     def text_at(self) -> float:
-        """Return the line of its letters, where they stand beside an axis that goes upwards."""
+        """Return the baseline of its text beside a vertical axis."""
         return self.at + 4
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A drawn value: its rectangle, where its texts stand, and what they say."""
+    """A drawn value: its rectangle, and its texts with their places."""
 
     value: ChartValue
     x: float
@@ -84,7 +84,7 @@ def _column(value: ChartValue, left: float, pitch: float, most: int) -> Bar:
 
 
 def bars(key: str, title: str, values: Sequence[ChartValue]) -> Chart:
-    """Draw lying bars under each other, their names at the left; the largest fills the width."""
+    """Draw horizontal bars under each other, their names at the left; the largest fills the width."""
     most = max((value.number for value in values), default=0)
     drawn = tuple(_bar(value, i * _BAR_PITCH, most) for i, value in enumerate(values))
     return Chart(key, title, WIDTH, max(len(values), 1) * _BAR_PITCH, drawn)
@@ -100,7 +100,7 @@ def _bar(value: ChartValue, top: float, most: int) -> Bar:
 
 
 def _scaled(number: int, most: int, room: float) -> float:
-    """Return the length of a bar: in proportion, and never so short that something looks like nothing."""
+    """Return the length of a bar: in proportion, with a minimum so that a small value is visible."""
     if number == 0:
         return 0.0
     return round(max(room * number / most, 1.0), 2)

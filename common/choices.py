@@ -1,4 +1,4 @@
-"""Converts a StrEnum to Django choices; Django would call a plain StrEnum."""
+"""Converts a StrEnum to Django choices. (Django would call a plain StrEnum.)"""
 
 from enum import StrEnum
 

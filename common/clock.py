@@ -11,7 +11,7 @@ MOST_APART = timedelta(seconds=5)
 def clock_difference() -> timedelta:
     """Return how far this machine's clock is ahead of the database's; negative when it is behind.
 
-    Half of what asking took is not this clock's doing. SQLite has no clock of its own.
+    Half of the query's duration is subtracted. SQLite has no clock of its own.
     """
     if connection.vendor != "postgresql":
         return timedelta(0)
@@ -29,7 +29,7 @@ def is_apart(by: timedelta) -> bool:
 
 
 def clock_difference_words(by: timedelta) -> str:
-    """Return what to do about clocks that are `by` apart."""
+    """Return in words what to do about clocks that are `by` apart."""
     side = "ahead of" if by > timedelta(0) else "behind"
     seconds = abs(by).total_seconds()
     return f"this machine's clock is {seconds:.0f} seconds {side} the database's: set both by one time service"

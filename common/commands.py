@@ -1,4 +1,4 @@
-"""The base of management commands: help with an example, and errors in one sentence.
+"""Base class of management commands: help with an example, and errors in one sentence.
 
 `run_command` is the whole of `manage.py`. With `--traceback` an error is shown in full.
 """
@@ -52,7 +52,7 @@ _DATABASE_CODES = {
     "42501": "The database refuses this to the user in DATABASE_URL: check what that user may do.",
     "53100": f"{_FULL}: the database took nothing in.",
 }
-# What talks to the services beside the database, by the package that raises.
+# Errors of other services, by the package that raises them.
 _SERVICES = {
     "kombu": "The broker does not answer (CELERY_BROKER_URL)",
     "redis": "The broker does not answer (CELERY_BROKER_URL)",
@@ -62,7 +62,7 @@ _SERVICES = {
 
 
 class ContestCommand(BaseCommand):
-    """A command whose help ends with an example, and whose errors leave it as they are: `run_command` words them."""
+    """A command whose help ends with an example. Its errors propagate unchanged: `run_command` words them."""
 
     example = ""
 
@@ -112,7 +112,7 @@ def run_command(argv: list[str]) -> None:
 
 
 def sentence(error: Exception, *, command: str) -> str:
-    """Say in one sentence what is wrong and what to do; a defect of ours names its class and the way to the rest."""
+    """Say in one sentence what is wrong and what to do; for a bug, its class and how to see the traceback."""
     if isinstance(error, CommandError | ImproperlyConfigured):
         return str(error)
     if isinstance(error, DomainError):
@@ -175,6 +175,6 @@ def _end(words: str, status: int) -> None:
 
 
 def _leave_unread() -> None:
-    """End where nobody reads on (`| head`), as other programs do; Python would complain once more at its end."""
+    """End quietly where the reader of a pipe has ended (`| head`); Python would otherwise complain at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(EXIT_NO_READER)

@@ -21,26 +21,26 @@ def _read() -> timedelta:
     return timedelta(seconds=DemoClock.objects.values_list("ahead_seconds", flat=True).first() or 0)
 
 
-# Returns how far the clock is ahead: `_read`, or within `one_time` what that returned first.
+# Returns how far the clock is ahead: `_read`, or within `one_time` its first result.
 _ahead: ContextVar[Callable[[], timedelta]] = ContextVar("demo clock", default=_read)
 
 
 def domain_now() -> datetime:
-    """Return the contest's time. Outside demo mode this asks nothing but the machine."""
+    """Return the contest's time. Outside demo mode this reads only the machine's clock."""
     return timezone.now() + demo_ahead() if settings.DEMO else timezone.now()
 
 
 def demo_ahead() -> timedelta:
     """Return how far the contest's time is ahead of the machine's: whole seconds, none outside demo mode.
 
-    The row is read each time, or once within `one_time`: every process sees a moved clock with its next question.
+    The row is read at each call, or once within `one_time`: every process sees a moved clock at its next call.
     """
     return _ahead.get()() if settings.DEMO else timedelta(0)
 
 
 @contextmanager
 def one_time() -> Iterator[None]:
-    """Inside, the clock does not jump: what is read of it first holds to the end."""
+    """Inside, the clock does not jump: the first reading is used to the end."""
     token = _ahead.set(cache(_read))
     try:
         yield

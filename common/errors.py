@@ -33,11 +33,11 @@ class WrongFields(InvalidInput):
 
 
 class Conflict(DomainError):
-    """The caller's picture of the world is out of date (HTTP 409)."""
+    """The caller's view of the state is out of date (HTTP 409)."""
 
 
 class NotFound(DomainError):
-    """Nothing the caller may see is there (HTTP 404)."""
+    """There is nothing that the caller may see (HTTP 404)."""
 
 
 class NotAllowed(DomainError):
@@ -45,7 +45,7 @@ class NotAllowed(DomainError):
 
 
 class TooMany(DomainError):
-    """The caller has had as much as there is for now (HTTP 429)."""
+    """The caller has used up a limit for now (HTTP 429)."""
 
 
 class TooLarge(DomainError):
@@ -57,7 +57,7 @@ class ServerBusy(DomainError):
 
 
 class ServiceUnavailable(DomainError):
-    """Something that this server needs does not answer (HTTP 503); `seconds` later it may."""
+    """A service that this server needs does not answer (HTTP 503); retry after `seconds`."""
 
     seconds = 5
 
@@ -72,7 +72,7 @@ class StorageFull(ServiceUnavailable):
 
 
 def required(row: _Row | None, error: DomainError) -> _Row:
-    """Return the row that was looked for; raise `error` where there is none."""
+    """Return `row`; raise `error` where it is None."""
     if row is None:
         raise error
     return row

@@ -12,7 +12,7 @@ from common.errors import ServerBusy
 class ConcurrencyGate:
     """A context that `at_once` threads may be in; `waiting` more wait, each at most `seconds`.
 
-    Raises Busy for the rest. It holds for one process. A thread must not enter it twice. Without waiting nobody waits.
+    Raises ServerBusy for the rest. The limit is per process. A thread must not enter it twice.
     """
 
     def __init__(self, *, at_once: int, waiting: int, seconds: float) -> None:
@@ -45,7 +45,7 @@ class ConcurrencyGate:
 
 
 class HolderLimit:
-    """Lets `at_once` threads through for each holder, so that none takes all places of a Gate; raises Busy for more.
+    """Lets `at_once` threads in per holder, so that none fills a ConcurrencyGate; raises ServerBusy for more.
 
     It holds for one process.
     """

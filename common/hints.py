@@ -1,4 +1,4 @@
-"""Sends hints to the broker from a background thread, so that no request waits for it.
+"""Sends hints (requests to run a task soon) to the broker from a background thread; no request waits for it.
 
 A request that publishes by itself is slower than the others, which tells a tasker that theirs was the last answer on
 a panel (R8), and a broker that hangs would hold the request's thread.
@@ -45,14 +45,14 @@ def _send_all(waiting: "Queue[Hint | None]") -> None:
         try:
             task.apply_async(kwargs=arguments, ignore_result=True, retry=False)
         except Exception as error:
-            # Whatever the broker did: the thread goes on, and an outage is not a line for every hint.
+            # After any error of the broker the thread continues, and an outage does not log a line for every hint.
             if time.monotonic() >= quiet_until:
                 log.warning("hint lost", task=task.name, error=f"{type(error).__name__}: {error}")
                 quiet_until = time.monotonic() + SECONDS_BETWEEN_COMPLAINTS
 
 
 def _finish(process: int, waiting: "Queue[Hint | None]", thread: Thread) -> None:
-    """Let a process that ends send what waits, for a moment."""
+    """Give an ending process a moment to send waiting hints."""
     if os.getpid() == process:
         with suppress(Full):
             waiting.put_nowait(None)

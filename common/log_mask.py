@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from urllib.parse import quote, unquote
 
-# Addresses as the URL configuration writes them. What follows the last fixed part lets somebody in, or shows a picture.
+# Addresses as in the URL configuration. The text after the last fixed part grants access, or shows a picture.
 SECRET_LINKS = (
     "account/email/<token>/",
     "join/<token>/",
@@ -41,8 +41,8 @@ _PAIR = re.compile(
 )
 _SCHEME = re.compile(r"\b(token|bearer|basic|digest)\s+[\w.~+/=-]{16,}", re.ASCII | re.IGNORECASE)
 _CREDENTIALS = re.compile(r"(://[^\s/:@\"'\\]*:)[^\s/@\"'\\]+@")
-# What `secrets.token_urlsafe(32)` and `signing.dumps` make and addresses of pictures hold, and what a link for a new
-# password ends with.
+# Tokens of `secrets.token_urlsafe(32)` and `signing.dumps`, tokens in addresses of pictures, and the end of a link for
+# a new password.
 _RANDOM = re.compile(
     r"(?<![\w-])(?=[\w-]*[A-Z])(?=[\w-]*\d)[\w-]{43,}=*|(?<![\w-])[0-9a-z]{6,7}-[0-9a-f]{32}(?![\w-])", re.ASCII
 )
@@ -74,14 +74,14 @@ def _without_encoded(found: "re.Match[str]") -> str:
 
 
 def _without_value(found: "re.Match[str]") -> str:
-    """Hide the value of a name. One without quotes gets those of its name, so that JSON stays JSON."""
+    """Hide the value of a name. A value without quotes gets the quotes of its name, so that JSON stays JSON."""
     if found["quote"]:
         return f"{found['head']}{found['quote']}{_HIDDEN}"
     quotes = found["mark"] or ""
     return f"{found['head']}{quotes}{_HIDDEN}{quotes}"
 
 
-# Each with the words without which it has nothing to find: an ordinary request's line passes unread.
+# Each pattern with words that its matches contain: lines without them, the usual case, skip the pattern.
 _REPLACED: tuple[tuple[tuple[str, ...], "re.Pattern[str]", "str | Callable[[re.Match[str]], str]"], ...] = (
     ((*_STARTS, "\\/"), _LINK, rf"\1{_HIDDEN}"),
     (("authorization", "cookie"), _HEADER, rf"\1{_HIDDEN}"),

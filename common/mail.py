@@ -48,12 +48,12 @@ def send_letter(message: EmailMessage) -> None:
 
 
 def send_in_background(message: EmailMessage) -> None:
-    """Send after this transaction, in a thread: how long it takes tells nobody whether there is such an address."""
+    """Send after this transaction, in a thread: the response time does not reveal whether an address is known."""
     transaction.on_commit(lambda: _postman(os.getpid()).submit(_deliver, message))
 
 
 def wait_until_sent() -> None:
-    """Return when every letter handed over in this process so far was tried."""
+    """Wait until this process has tried to send every letter so far."""
     last: Future[None] = _postman(os.getpid()).submit(lambda: None)
     last.result()
 
@@ -68,5 +68,5 @@ def _deliver(message: EmailMessage) -> None:
     try:
         message.send()
     except Exception as error:
-        # Nobody waits for the outcome: whoever misses the letter asks for it again.
+        # Nobody waits for the outcome: a recipient who misses the letter requests another.
         log.warning("mail not sent", error=f"{type(error).__name__}: {error}")

@@ -1,15 +1,15 @@
-"""Audit entries, the demo's clock, hourly counts, and the runs of sweeps."""
+"""Models: audit entries, the demo's clock, hourly counts, and the runs of sweeps (periodic jobs)."""
 
 from django.conf import settings
 from django.db import models
 
 
 class AuditEntry(models.Model):
-    """Something that somebody decided or did by hand. Append-only but for forgetting the account; see
+    """A manual decision or action. Append-only but for forgetting the account; see
     common.audit.trail.
 
-    `subject` and `why` are public where `published` says so. Without a `salt` the private part is known by its hash
-    alone: the row comes from a release.
+    `subject` and `why` are public where `published` says so. Without a `salt` only the hash of the private
+    part is known: the row comes from a release.
     """
 
     at = models.DateTimeField(db_index=True)
@@ -45,7 +45,7 @@ class AuditSeal(models.Model):
 
 
 class AuditUnsealed(models.Model):
-    """A row of the audit trail that waits for its seal: so that the sweep asks an empty table when none does."""
+    """A row of the audit trail that waits for its seal. A separate table, so that an idle sweep reads an empty one."""
 
     entry = models.OneToOneField(AuditEntry, primary_key=True, on_delete=models.PROTECT, related_name="unsealed")
 
@@ -54,7 +54,7 @@ class AuditUnsealed(models.Model):
 
 
 class AuditPlace(models.Model):
-    """The keyed digest of the address that something was done from: forgotten after 90 days and with the account."""
+    """The keyed digest of the client address of an action: removed after 90 days and with the account."""
 
     entry = models.OneToOneField(AuditEntry, primary_key=True, on_delete=models.PROTECT, related_name="place")
     digest = models.CharField(max_length=12)
@@ -65,7 +65,7 @@ class AuditPlace(models.Model):
 
 
 class AuditCheck(models.Model):
-    """What a check of the audit trail found: how far the chain holds, and in words what is wrong with the next row."""
+    """The result of a check of the audit trail: how far the chain is valid, and the error in the next row in words."""
 
     checked_at = models.DateTimeField(db_index=True)
     through = models.BigIntegerField()
@@ -78,9 +78,9 @@ class AuditCheck(models.Model):
 
 
 class DemoClock(models.Model):
-    """How far the demo's time is ahead of the machine's; see common.domain_clock. One row, which no other may join.
+    """How far the demo's time is ahead of the machine's; see common.domain_clock. The table has one row.
 
-    The database refuses to move it back or to delete it. `target_seconds` is where a move that is not finished goes.
+    The database refuses to move it back or to delete it. `target_seconds` is the target of an unfinished move.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
@@ -102,7 +102,7 @@ class DemoClock(models.Model):
 
 
 class HourCount(models.Model):
-    """How often something happened in the clock hour that begins at `hour`; `key` says what and whose."""
+    """How often something happened in the clock hour that begins at `hour`; `key` names the event and its owner."""
 
     key = models.CharField(max_length=100, unique=True)
     hour = models.DateTimeField(db_index=True)

@@ -18,11 +18,11 @@ _FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 # A disk that was taken away, became read-only or lost its connection.
 _AWAY_ERRNOS = {errno.EIO, errno.EROFS, errno.ENXIO, errno.ENODEV, errno.ESTALE, errno.ENOTCONN, errno.EHOSTDOWN}
 _POSTGRES_FULL = "53100"
-# PostgreSQL's codes that time cures: connections, resources, the system, a server that shuts down or starts; a deadlock
+# PostgreSQL's temporary errors: connections, resources, the system, a server that shuts down or starts; a deadlock
 # and a lock that was waited for too long; read_only_sql_transaction, which a server answers that is a copy of the real
-# one. Of the others, such as a statement cancelled for taking too long, a program is guilty.
+# one. The others, such as a cancelled slow statement, are bugs.
 _POSTGRES_AWAY = ("08", "53", "58", "57P", "40P01", "55P03", "25006")
-# SQLite's primary result codes; of its others, such as a table that does not exist, a program is guilty.
+# SQLite's primary result codes of temporary errors; its others, such as a table that does not exist, are bugs.
 _SQLITE_FULL = 13
 _SQLITE_AWAY = {5, 6, 7, 8, 10, 14, 15}  # BUSY LOCKED NOMEM READONLY IOERR CANTOPEN PROTOCOL
 # Libraries of the S3 store, which is the only thing that uses them; they are not imported here. Under them lies
@@ -70,7 +70,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         if error is None:
             return
         yield error
-        # What happened before a mistake of ours is its cause only where it says so (`raise … from`).
+        # An error before a bug of ours is its cause only with an explicit `raise … from`.
         error = error.__cause__ or (error.__context__ if _is_of_a_driver(error) else None)
 
 
@@ -124,7 +124,7 @@ class TraceOnce:
 
 
 class OutageLog:
-    """One line when an outage begins and one when it is over, however often the work of a process fails meanwhile."""
+    """Logs one line when an outage begins and one when it is over, however often work fails in between."""
 
     def __init__(self) -> None:
         self._failing: dict[str, set[str]] = {}
@@ -143,7 +143,7 @@ class OutageLog:
         return True
 
     def succeeded(self, work: str) -> None:
-        """Note that `work` was done: what it failed for is over."""
+        """Note that `work` succeeded: its outage is over."""
         for code in [code for code, works in self._failing.items() if work in works]:
             del self._failing[code]
             log.info("outage_over", code=code, seconds=round(time.monotonic() - self._began.pop(code), 1))

@@ -1,8 +1,8 @@
-"""Declares Celery tasks and sweeps by the queue they need.
+"""Decorators that declare Celery tasks and sweeps (periodic jobs) by the queue they need.
 
 The database holds the truth and every task is a sweep or a hint: running one twice, late or never changes nothing
 but the delay. Without a broker (one machine, nothing installed) the worker process sweeps by itself, and a hint has
-nobody to reach: `hint` then does nothing.
+no recipient: `hint` then does nothing.
 """
 
 import inspect
@@ -22,7 +22,7 @@ from common.outages import outages
 
 
 def _with_audit_origin(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let what a task does by itself stand in the audit trail under its name."""
+    """Record a task's own actions in the audit trail under its name."""
 
     @wraps(function)
     def run(*args: Any, **arguments: Any) -> Any:
@@ -30,7 +30,7 @@ def _with_audit_origin(function: Callable[..., Any]) -> Callable[..., Any]:
             with audit_origin(f"task {function.__name__}"):
                 done = function(*args, **arguments)
         except Exception as error:
-            # The next sweep finds the work again; until then an outage is one line, not a trace for every task.
+            # The next sweep finds the work again; until then an outage logs one line, not a traceback for every task.
             if not outages.failed(function.__name__, error):
                 raise
             return None
@@ -95,14 +95,14 @@ def _task(function: Callable[..., Any], queue: str) -> Task:
 
 
 def route(name: str, args: Any, kwargs: Any, options: Any, task: Task | None = None, **_: Any) -> dict[str, str]:
-    """Name the queue a task's decorator promised (Celery's `task_routes`)."""
+    """Return the queue that a task's decorator declared (Celery's `task_routes`)."""
     return {"queue": getattr(task, "runs_on", "quick")}
 
 
 def hint(task: Task, **arguments: Any) -> None:
     """Ask for `task` as soon as this transaction is committed. Losing a hint costs one sweep's delay (R16).
 
-    It leaves in a thread of its own: whoever hints is not slower than others, nor held up by the broker (R8).
+    A separate thread sends it: a request with a hint is not slower than others, and never waits for the broker (R8).
     """
     if settings.CELERY_BROKER_URL:
         transaction.on_commit(lambda: hints.send_soon(task, arguments), robust=True)

@@ -1,6 +1,6 @@
 """Counters per clock hour in the database, shared by all web processes.
 
-The caller decides what is counted under a key and how much is too much. Rows of hours that are over are removed.
+The caller chooses the key and the limit. Rows of past hours are removed.
 """
 
 from datetime import datetime, timedelta
@@ -46,7 +46,7 @@ def _remove_over(hour: datetime) -> None:
 
 
 def hour_ends(now: datetime) -> datetime:
-    """Return when the counts of `now` begin at nothing again."""
+    """Return when the present hour ends and counts restart at 0."""
     return _hour_of(now) + _HOUR
 
 

@@ -1,4 +1,4 @@
-"""Keeps for a while in the cache what takes long to read."""
+"""Caches the results of slow reads for some seconds."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def remembered(key: str, seconds: float, read: Callable[[], T]) -> T:
-    """Return what `read` returned for this key within the last `seconds`; it is asked again after them."""
+    """Return what `read` returned for this key within the last `seconds`; afterwards `read` is called again."""
     found: T | None = cache.get(key)
     if found is None:
         found = read()

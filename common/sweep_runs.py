@@ -1,4 +1,4 @@
-"""Records when each sweep last ran and whether it fails, for organizers and Prometheus."""
+"""Records when each sweep (periodic job) last ran and whether it fails, for organizers and Prometheus."""
 
 import time
 from collections.abc import Iterator
@@ -63,7 +63,7 @@ class SweepLog:
         try:
             _write(name, failed)
         except Error as error:
-            # What the sweep did counts, noted or not; during an outage the log has its line.
+            # The sweep's work counts even if its run cannot be recorded; an outage is logged elsewhere.
             if not outages.failed("noting sweeps", error):
                 log.exception("sweep_not_noted", sweep=name)
         else:
@@ -71,7 +71,7 @@ class SweepLog:
 
 
 def _write(name: str, failed: bool) -> None:
-    """Keep since when it fails, whichever process noted that first."""
+    """Save the run; the time of the first failure stays, whichever process recorded it."""
     now = timezone.now()
     with transaction.atomic():
         since = Coalesce("failing_since", now) if failed else None

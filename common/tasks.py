@@ -1,4 +1,4 @@
-"""Sweeps of the audit trail."""
+"""Celery sweeps (periodic jobs) of the audit trail."""
 
 from common.audit.seals import chain_check_periodically, seal_entries
 from common.domain_clock import domain_now

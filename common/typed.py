@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from common.errors import InvalidInput
 
 MOST_DIGITS = 18  # of a row's number: more do not fit into the database's integers
-# A word, or one character of the scripts that put no blank between words: Thai to Khmer, kana, and Han characters.
+# A word, or one character of scripts without blanks between words: Thai to Khmer, kana, and Han characters.
 _WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")
 
 
@@ -19,7 +19,7 @@ def whole_number(typed: str, *, digits: int = MOST_DIGITS) -> int | None:
 
 
 def clean_words(typed: str, *, field: str, ask: str, most: int) -> str:
-    """Return words that somebody has to give, without what is around them.
+    """Return a required text without surrounding white space.
 
     Raises InvalidInput at `field` without any, in the words `ask`, and for more than `most` characters.
     """

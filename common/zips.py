@@ -1,6 +1,6 @@
 """Checks the directory of a zip before anything is extracted.
 
-Pure. The library reads the whole list into memory, and every entry of it becomes an object.
+Pure. The zipfile library reads the whole directory into memory and makes an object for every entry.
 """
 
 import struct
@@ -11,12 +11,12 @@ _END_BYTES, _LONGEST_COMMENT, _END_64_BYTES = 22, 1 << 16, 20
 # The record with longer numbers; the library looks for it right before the 20 bytes that say where it is.
 _RECORD_64, _RECORD_64_BYTES = b"PK\x06\x06", 56
 _SEE_64, _SEE_64_BYTES = 0xFFFF, 0xFFFFFFFF  # what stands for a longer number
-# So many of a zip's last bytes hold all that is looked at here.
+# This many last bytes of a zip hold everything that is checked here.
 TAIL_BYTES = _END_BYTES + _LONGEST_COMMENT + _END_64_BYTES + _RECORD_64_BYTES
 
 
 class ZipRefused(ValueError):
-    """A zip whose list is longer than it may be, or in several files; the message says which."""
+    """A zip whose directory is too long, or that is split into several files; the message says which."""
 
 
 def zip_size(tail: bytes, *, most_listed: int, most_list_bytes: int) -> None:

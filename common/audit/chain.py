@@ -1,12 +1,12 @@
 """The audit trail as a hash chain: which part of an entry is public, and how each entry includes the hash of the one
 before.
 
-Pure: standard library only. The trail is sealed and checked with this module, and the standalone verifier of releases
-reads with it.
+Pure: standard library only. This module seals and checks the trail, and the standalone verifier of releases
+uses it.
 
-A row has two parts. The public part is in the weekly release as it stands; of the private part everybody has the
-SHA-256 alone, so that nothing of it can be changed later unseen. A salt is in every private part: most of them are so
-short that they could be guessed from their hash. No part names an account, since that is forgotten with the account.
+A row has two parts. The public part is in the weekly release unchanged; of the private part only the SHA-256 is
+published, so that later changes of it are detected. Every private part has a salt: most of them are so short that they
+could be guessed from their hash. No part names an account, because deleting an account also removes its name.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-# What stands before the first row.
+# The hash before the first row.
 BEGINNING = "0" * 64
 
 
@@ -33,14 +33,14 @@ class ChainRow:
 
 @dataclass(frozen=True, slots=True)
 class ChainEnd:
-    """Where a chain stands: the number and the hash of its last row."""
+    """The end of a chain: the number and the hash of its last row."""
 
     number: int = 0
     sha256: str = BEGINNING
 
 
 def canonical(value: Any) -> str:
-    """Return JSON of one form only, the same for equal values; TypeError for what has more forms, as 0.1 has."""
+    """Return canonical JSON, the same for equal values; TypeError for values without one form, such as 0.1."""
     _refuse_fractions(value)
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 

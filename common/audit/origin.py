@@ -1,10 +1,10 @@
 """The origin of an audited action: a page, an API call, a command, a task or a sweep.
 
-Who writes into the audit trail stands far below the request. The origin waits beside the call, in a context variable,
-so that no service needs another parameter; every request, command, task and sweep says its own when it begins.
+Code that writes audit entries is far below the request. The origin is in a context variable, so that no service needs
+another parameter; every request, command, task and sweep sets its own at its beginning.
 
-A client's address is never kept as it is. It becomes a digest that is keyed with SECRET_KEY: the same place is known
-again, and without the key no address can be tried against it.
+A client's address is never stored, only a digest keyed with SECRET_KEY: equal addresses are recognised, and without
+the key nobody can test an address against it.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ _PLACE_DIGITS = 12
 
 @dataclass(frozen=True, slots=True)
 class RequestOrigin:
-    """From where: words such as `page`, `command add_user` or `sweep rulings`, and of a request the client's address.
+    """The origin: words such as `page`, `command add_user` or `sweep rulings`, and for a request the client's address.
 
     Only the digest of the address is recorded.
     """
@@ -36,7 +36,7 @@ class RequestOrigin:
 
     @property
     def place(self) -> str:
-        """The digest of the address. Few requests record something, so it is worked out when it is asked for."""
+        """The digest of the address, computed on demand because few requests record anything."""
         return place_of(self.address) if self.address else ""
 
 
@@ -45,13 +45,13 @@ _origin: ContextVar[RequestOrigin] = ContextVar("origin", default=_SHELL)
 
 
 def origin() -> RequestOrigin:
-    """Return from where the work at hand is done."""
+    """Return the origin of the present work."""
     return _origin.get()
 
 
 @contextmanager
 def audit_origin(words: str, address: str | None = None) -> Iterator[None]:
-    """Inside, what is done is done from there."""
+    """Set the origin of everything done inside."""
     token = _origin.set(RequestOrigin(words, address or ""))
     try:
         yield
@@ -60,7 +60,7 @@ def audit_origin(words: str, address: str | None = None) -> Iterator[None]:
 
 
 def place_of(address: str) -> str:
-    """Return what is kept of a client's address."""
+    """Return the stored digest of a client's address."""
     return salted_hmac("common.audit.origin", address, algorithm="sha256").hexdigest()[:_PLACE_DIGITS]
 
 
@@ -70,7 +70,7 @@ def _is_program(request: HttpRequest) -> bool:
 
 
 class OriginMiddleware:
-    """Say of each request whether a page or a program with a token asks, and from which address."""
+    """Records for each request whether it comes from a page or from a program with a token, and its address."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -81,7 +81,7 @@ class OriginMiddleware:
 
 
 class RecordedCommand(ContestCommand):
-    """A command of the server whose acts are in the audit trail under its name."""
+    """A management command whose actions are in the audit trail under its name."""
 
     def execute(self, *args: Any, **options: Any) -> Any:
         """Run the command as usual."""

@@ -17,9 +17,9 @@ _CHUNK = 2_000
 
 
 def seal_entries() -> int:
-    """Seal the rows that are not, in the order of their numbers; returns how many.
+    """Seal the unsealed rows, in the order of their numbers; returns how many.
 
-    Of two sweeps at once one seals: numbers and rows of seals are unique, and the other one then changes nothing.
+    If two sweeps run at once, only one seals: numbers and rows of seals are unique, and the other changes nothing.
     """
     if not AuditUnsealed.objects.exists():
         return 0
@@ -29,7 +29,7 @@ def seal_entries() -> int:
             return _seal_after(end)
     except IntegrityError:
         if chain_end() == end:
-            raise  # nobody was faster: something else is wrong
+            raise  # no other sweep sealed it: something else is wrong
         return 0
 
 
@@ -54,7 +54,7 @@ def _seals(end: ChainEnd, entries: list[AuditEntry]) -> Iterator[AuditSeal]:
 
 
 def chain_end() -> ChainEnd:
-    """Return where the chain stands."""
+    """Return the end of the chain."""
     last = AuditSeal.objects.order_by("-number").first()
     return ChainEnd(last.number, last.sha256) if last else ChainEnd()
 
@@ -88,10 +88,10 @@ def chain_link_of_seal(seal: AuditSeal) -> ChainRow:
 
 
 def chain_check(*, now: datetime) -> AuditCheck:
-    """Check the whole trail, row by row, until the first that differs; the result is kept.
+    """Check the whole trail, row by row, until the first that differs; the result is stored.
 
-    What an earlier check reached has to be there with the same hash: a chain that was cut off, or made anew with other
-    rows, fits in itself.
+    The last row of an earlier check must exist with the same hash: a chain that was truncated, or rebuilt with other
+    rows, is consistent in itself.
     """
     end, alone, wrong = ChainEnd(), 0, ""
     reached = dict(AuditCheck.objects.filter(through__gt=0).values_list("through", "sha256"))
@@ -105,7 +105,7 @@ def chain_check(*, now: datetime) -> AuditCheck:
 
 
 def chain_check_periodically(*, now: datetime) -> int:
-    """Check the trail when nobody has for CHECK_EVERY; returns whether something is wrong."""
+    """Check the trail if the last check is older than CHECK_EVERY; returns whether something is wrong."""
     last = newest_chain_check()
     if last is not None and last.checked_at <= now < last.checked_at + CHECK_EVERY:
         return 0
@@ -116,7 +116,7 @@ def chain_check_periodically(*, now: datetime) -> int:
 
 
 def newest_chain_check() -> AuditCheck | None:
-    """Return what the last check found."""
+    """Return the result of the last check."""
     return AuditCheck.objects.order_by("-checked_at", "-pk").first()
 
 
@@ -139,7 +139,7 @@ def _private_problem(seal: AuditSeal) -> str:
 
 
 def _lost() -> str:
-    """Return in words which row was never sealed and does not wait for that either: it was put in by hand."""
+    """Return in words which row is neither sealed nor waiting for its seal: it was inserted by hand."""
     lost = AuditEntry.objects.filter(seal__isnull=True, unsealed__isnull=True).order_by("pk").first()
     return f"The row of {lost.at:%Y-%m-%d %H:%M} UTC, {lost.action}, has no seal and waits for none." if lost else ""
 

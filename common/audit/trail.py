@@ -17,7 +17,7 @@ from common.audit import origin
 from common.audit.chain import canonical
 from common.models import AuditEntry, AuditPlace, AuditUnsealed
 
-# The role of what no person did: a sweep, or a command of the server.
+# The role of actions without a person: a sweep, or a command of the server.
 PLATFORM = "platform"
 _ACTION = re.compile(r"[a-z_]{1,20}\.[a-z_]{1,20}")
 Subject = Mapping[str, Sequence[str | int]]
@@ -37,9 +37,9 @@ def audit(
 ) -> AuditEntry:
     """Record in the transaction of the act that `by` did `action` to `subject`: public IDs, or numbers, by kind.
 
-    `by` is None for what no person did. Everybody gets the action, the time, the role and the facts of `public`; with
-    `published` the subject and the reason too, where they are public anyhow. Everything else is private: its hash
-    alone is published. No part may name a person: accounts are named by number.
+    `by` is None for an action without a person. The action, the time, the role and the facts of `public` are public;
+    with `published` the subject and the reason too, where they are public anyway. Everything else is private: only
+    its hash is published. No part may name a person: accounts are named by number.
     """
     if _ACTION.fullmatch(action) is None:
         raise ValueError(f"{action!r} is no action such as `response.void`")
@@ -57,7 +57,7 @@ def audit(
         private=dict(private or {}),
         salt=secrets.token_hex(16),
     )
-    canonical([entry.subject, entry.public, entry.private])  # before it is kept: what cannot be sealed is no row
+    canonical([entry.subject, entry.public, entry.private])  # first, so that a row that cannot be sealed is refused
     entry.save(force_insert=True)
     AuditUnsealed.objects.create(entry=entry)
     if acting.place:
@@ -66,7 +66,7 @@ def audit(
 
 
 def role_of(user: User | None) -> str:
-    """Return in a word in which role somebody acts now; empty for an account without one."""
+    """Return an account's present role in a word; empty for an account without one."""
     if user is None:
         return PLATFORM
     role: str = import_string(settings.AUDIT_ROLE_OF)(user)
@@ -74,5 +74,5 @@ def role_of(user: User | None) -> str:
 
 
 def forget_origins(user: User) -> None:
-    """Forget from where an account acted: it is going."""
+    """Forget the origins of an account's actions, when it is deleted."""
     AuditPlace.objects.filter(entry__user=user).delete()

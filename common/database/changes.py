@@ -7,7 +7,7 @@ _DATA_VERSION = "PRAGMA data_version"  # counts the commits of other connections
 
 
 def change_mark() -> str:
-    """Return a mark that is another one after every commit of another connection to this database.
+    """Return a mark that changes with every commit of another connection to this database.
 
     Two equal marks mean that nothing was committed between them, except (on SQLite) by this connection itself.
     PostgreSQL's mark also changes with commits to other databases of its cluster.

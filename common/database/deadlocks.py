@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar
 from django.db import OperationalError, connection
 
 MOST_TRIES = 5
-# Who gave way waits a moment, longer each time, drawn at random: two that try again at once meet again.
+# The loser of a deadlock waits for a random time, longer after each try, so that two losers do not collide again.
 FIRST_WAIT_SECONDS = 0.02
 _DEADLOCK = "40P01"  # PostgreSQL's code; SQLite has one writer at a time
 P = ParamSpec("P")
@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 def retry_on_deadlock(change: Callable[P, R]) -> Callable[P, R]:
-    """Do a whole transaction again when it was the one to give way. Inside another transaction, that one decides."""
+    """Repeat a whole transaction that a deadlock ended. Inside another transaction, the outer one is repeated."""
 
     @wraps(change)
     def changed(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -1,7 +1,7 @@
 """Prepared queries for the labeling loop: composed once per process, planned once per database connection.
 
-The ORM writes the SQL of a query anew each time it is asked, and PostgreSQL plans it anew each time it comes; for the
-joins of labeling both take longer than the answer itself. A `PreparedLookup` is an ordinary queryset, a
+The ORM composes the SQL of a query at each call, and PostgreSQL plans it at each call; for the joins of labeling both
+take longer than executing it. A `PreparedLookup` is an ordinary queryset, a
 `PreparedUpdate` an ordinary `update`, with a `Parameter` wherever a value differs from call to call; a `PreparedInsert`
 is an ordinary `create`; `PreparedTogether` is an insert with the updates that go with it, in one round trip; a
 `PreparedStatement` is SQL that the ORM cannot write.
@@ -29,7 +29,7 @@ _planned: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 
 
 def _connection() -> Any:
-    # The thread's own: asking the proxy `django.db.connection` for each attribute costs more than it seems.
+    # The thread's own connection: each attribute of the proxy `django.db.connection` costs time.
     return connections[DEFAULT_DB_ALIAS]
 
 
@@ -46,7 +46,7 @@ _STORED_AS_IT_IS: dict[str, type] = {
 
 
 class Parameter(Expression):
-    """A value that each call gives by name, of the type that `output_field` stores."""
+    """A value that each call passes by name, of the type that `output_field` stores."""
 
     def __init__(self, name: str, output_field: "Field[Any, Any]") -> None:
         super().__init__(output_field=output_field)
@@ -55,7 +55,7 @@ class Parameter(Expression):
         self._as_it_is = (NoneType, _STORED_AS_IT_IS[kind]) if kind in _STORED_AS_IT_IS else ()
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, Any]:
-        """Stand for itself among the parameters until a call gives the value."""
+        """Return itself as the placeholder among the parameters, until a call passes the value."""
         return "%s", [self]
 
     def stored(self, given: dict[str, Any], connection: Any) -> Any:
@@ -69,7 +69,7 @@ class Parameter(Expression):
 class PreparedStatement:
     """SQL with a `%s` for each of `parameters`: a `Parameter`, or a value that is always the same.
 
-    `name` is what PostgreSQL calls it, and has to be its own. A constant is part of the plan, so that an index on
+    `name` is its name in PostgreSQL, and must be unique. A constant is part of the plan, so that an index on
     part of a table is found. The plan is one for all values: no parameter belongs in a LIKE, a LIMIT, or the condition
     of such an index.
     """
@@ -147,7 +147,7 @@ class PreparedLookup(Generic[Row]):
 
 
 def _composed(name: str, queryset: QuerySet[Row]) -> tuple[PreparedStatement, Callable[[list[Values]], list[Row]]]:
-    """Return the queryset's statement, and what makes instances of its rows as the queryset would."""
+    """Return the queryset's statement, and a function that makes instances from its rows as the queryset would."""
     compiler = queryset.query.get_compiler(DEFAULT_DB_ALIAS)
     statement = PreparedStatement(name, *compiler.as_sql())
     kind, columns = compiler.klass_info, compiler.select
@@ -172,7 +172,7 @@ def _composed(name: str, queryset: QuerySet[Row]) -> tuple[PreparedStatement, Ca
 
 
 class PreparedUpdate:
-    """`queryset.update(**values)`, composed when it is first made."""
+    """`queryset.update(**values)`, composed at its first use."""
 
     def __init__(self, name: str, compose: Callable[[], tuple[QuerySet[Any], dict[str, Any]]]) -> None:
         self._name, self._compose = name, compose
@@ -183,7 +183,7 @@ class PreparedUpdate:
         return self.statement().changed(**given)
 
     def statement(self) -> PreparedStatement:
-        """Return what is executed."""
+        """Return the statement."""
         if self._statement is None:
             queryset, values = self._compose()
             query: Any = queryset.query.chain(UpdateQuery)
@@ -193,7 +193,7 @@ class PreparedUpdate:
 
 
 class PreparedInsert(Generic[Row]):
-    """`model.objects.create(**values)`, composed when it is first made. No signal of a save is sent.
+    """`model.objects.create(**values)`, composed at its first use. No signal of a save is sent.
 
     `looked_up` are columns whose value the database finds while it adds the row, each by an expression with Parameters.
     """
@@ -211,7 +211,7 @@ class PreparedInsert(Generic[Row]):
         return self.added(row, returned)
 
     def statement(self) -> PreparedStatement:
-        """Return what is executed."""
+        """Return the statement."""
         if self._statement is None:
             self._statement = self._composed()
         return self._statement
@@ -227,9 +227,9 @@ class PreparedInsert(Generic[Row]):
         return PreparedStatement(self._name, sql, parameters)
 
     def unsaved(self, values: dict[str, Any]) -> Row:
-        """Return the row with its defaults, before it is added; raises TypeError for a name that is no field's.
+        """Return the row with its defaults, before it is added; raises TypeError for a name without a field.
 
-        By position, a row takes half as long to make.
+        Arguments by position halve the time to create a row.
         """
         columns: list[Any] = []
         related: list[tuple[Any, Any]] = []
@@ -250,7 +250,7 @@ class PreparedInsert(Generic[Row]):
         return row
 
     def added(self, row: Row, returned: Values) -> Row:
-        """Return the row as it is kept."""
+        """Return the row as it is stored."""
         for name, value in zip(self.returned, returned, strict=True):
             setattr(row, name, value)
         row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
@@ -283,7 +283,7 @@ class PreparedTogether(Generic[Row]):
         insert, updates = self._insert.statement(), [update.statement() for update in self._updates]
         parts = {"added": insert.sql}
         for number, update in enumerate(updates):
-            # What they ask of the row makes them wait for it: PostgreSQL promises no order to the parts of a WITH.
+            # They read from the inserted row, and so run after it: PostgreSQL promises no order of the parts of a WITH.
             parts[f"changed_{number}"] = f"{update.sql} AND EXISTS (SELECT FROM added) RETURNING 1"
         named = ", ".join(f"{name} AS ({sql})" for name, sql in parts.items())
         counts = [f"(SELECT count(*) FROM changed_{number})" for number in range(len(updates))]

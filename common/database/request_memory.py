@@ -1,4 +1,4 @@
-"""Remembers until the end of a request what was read once, so that a page asks once and tells one state throughout."""
+"""Per-request cache of reads: a page queries once, and shows one state throughout."""
 
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -12,15 +12,15 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Answer = Callable[[HttpRequest], HttpResponse]
 
-# What was read so far, by function and arguments; None outside of requests that only read.
+# Results so far, by function and arguments; None outside read-only requests.
 _memory: ContextVar[dict[Any, Any] | None] = ContextVar("request memory", default=None)
 
 
 def once_per_request(read: Callable[P, T]) -> Callable[P, T]:
     """Decorate a function that reads: within a request that only reads, it runs once for the same arguments.
 
-    Everywhere else it runs each time: in requests that write, in sweeps and commands, while an answer is streamed. What
-    it returns is shared, so it has to be immutable, and so do the arguments.
+    Everywhere else it runs each time: in requests that write, in sweeps and commands, while an answer is streamed. Its
+    result is shared, so the result and the arguments must be immutable.
     """
 
     @wraps(read)
@@ -39,7 +39,7 @@ def once_per_request(read: Callable[P, T]) -> Callable[P, T]:
 
 @contextmanager
 def request_memory() -> Any:
-    """Remember inside, from nothing on; the context variable keeps each thread and each request to itself."""
+    """Inside, start an empty memory; the context variable separates threads and requests."""
     token = _memory.set({})
     try:
         yield

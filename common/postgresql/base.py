@@ -1,8 +1,7 @@
 """Checks a kept connection before a request uses it, without a round trip to the server.
 
-A connection that waits for nothing has nothing to read, unless the server ended it: then its farewell is there, and
-the next statement would fail. Looking costs a system call, asking would cost a round trip for each request (decision
-24).
+An idle connection has nothing to read, unless the server ended it: then its last message is there, and the next
+statement would fail. This check costs a system call; a query would cost a round trip for each request (decision 24).
 """
 
 import select
@@ -17,8 +16,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def init_connection_state(self) -> None:
         """Let PostgreSQL keep the plan of a prepared statement (`common.database.lookups`).
 
-        By itself it plans one again at each call where it expects that values change the plan (decision 5). Said with
-        a statement, as poolers refuse what they do not know when a connection begins.
+        By itself it plans one again at each call where it expects that values change the plan (decision 5). Set by
+        a statement, because poolers refuse unknown parameters at the start of a connection.
         """
         super().init_connection_state()
         with self.connection.cursor() as cursor:

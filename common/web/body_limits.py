@@ -1,7 +1,7 @@
 """Limits the size of request bodies per view, before anything is read.
 
-A view without a limit of its own takes DEFAULT_BYTES. What is stated and what arrives are the same number here: Django
-reads no more than `Content-Length` says, and a body that comes in chunks without a length is read up to the limit.
+A view without a limit of its own takes DEFAULT_BYTES. The stated length can be trusted: Django reads no more than
+`Content-Length`, and a chunked body without a length is read up to the limit.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from common.web.error_status import error_body, http_status
 
 KIB, MIB = 1024, 1024 * 1024
 DEFAULT_BYTES = 256 * KIB  # answers with their outlines, and every form of the pages
-SMALL_BYTES = 8 * KIB  # what says little: credentials, preferences, leases
+SMALL_BYTES = 8 * KIB  # short bodies: credentials, preferences, leases
 REPORT_BYTES = 32 * KIB  # a lease with a report of 2,000 characters, each of which JSON may write as 12 bytes
 _MOST_DIGITS = 18
 
@@ -48,8 +48,8 @@ def body_limit(view: Any) -> int:
 
 
 class BodyLimits(MiddlewareMixin):
-    """Answers 413 to a body that is too long for its view. It comes before whatever reads bodies, forged requests'
-    check among it."""
+    """Answers 413 to a body that is too long for its view. It comes before all middleware that reads
+    bodies, such as the CSRF check."""
 
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], args: Any, values: Any

@@ -1,4 +1,4 @@
-"""The client's address, also behind proxies, for counting wrong passwords."""
+"""Finds the client's address, also behind proxies, for counting wrong passwords."""
 
 from functools import cache
 from ipaddress import ip_address
@@ -11,10 +11,10 @@ log = structlog.get_logger(__name__)
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """Return the address from which the outermost of TRUSTED_PROXIES was asked; None over a local socket.
+    """Return the address from which the outermost of TRUSTED_PROXIES got the request; None over a local socket.
 
-    Each proxy appends the address it was asked from, so counting starts at the right: whatever a client writes into
-    the header itself stands further left.
+    Each proxy appends the address of its client, so counting starts at the right: text that a client writes into the
+    header itself is further left.
     """
     forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
     if any(forwarded) and settings.TRUSTED_PROXIES == 0:

@@ -1,4 +1,4 @@
-"""The Content-Security-Policy header, composed once for the answers that change nothing about it."""
+"""Middleware that sets the Content-Security-Policy header; most answers share one prepared header."""
 
 from functools import cache
 
@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 
 
 class CSPMiddleware(middleware.CSPMiddleware):
-    """Does what the library does, which composes the same header again for every answer."""
+    """Replaces the library's middleware, which composes the same header again for every response."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """Add the site's policy; where a view changed it, or used a nonce, the library does."""

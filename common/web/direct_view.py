@@ -1,9 +1,8 @@
-"""A view of the API whose ordinary requests are answered without the framework's dispatch.
+"""Base API view that answers ordinary requests without the framework's dispatch, because that is faster.
 
-The dispatch takes an eighth of the server's time for a label. Who is signed in, what a body may be and what errors look
-like are asked of the same classes as in every other call. Whatever is out of the ordinary before anything is done, a
-stranger, a forged request, another method or media type, a body that cannot be read, goes to the framework, so that
-there is one place that refuses it.
+The dispatch takes an eighth of the server's time for a label. Authentication, parsing and errors use the same classes
+as every other call. A request that has to be refused before any work (not signed in, forged, another method or media
+type, an unreadable body) goes to the framework, so that there is one place that refuses it.
 """
 
 from abc import ABC, abstractmethod
@@ -46,7 +45,7 @@ class DirectAnswer:
 
 
 class _SignedRequest:
-    """What authenticators read of the framework's request."""
+    """The part of the framework's request that authenticators read."""
 
     def __init__(self, request: HttpRequest) -> None:
         self._request = request
@@ -56,7 +55,7 @@ class _SignedRequest:
 
 
 class DirectView(APIView, ABC):
-    """A call by POST, with JSON, for whoever is signed in; `answer` says what comes of it."""
+    """A call by POST, with JSON, for signed-in users; subclasses implement `answer`."""
 
     @abstractmethod
     def answer(self, user: Any, data: Any, **values: Any) -> DirectAnswer:
@@ -68,7 +67,7 @@ class DirectView(APIView, ABC):
             signed_in = self._signed_in(request) if _is_ordinary(request) else None
             data = _PARSER.parse(BytesIO(request.body)) if signed_in else None
         except (APIException, DomainError, UnreadablePostError):
-            signed_in = None  # the framework comes to the same, and says so
+            signed_in = None  # the framework finds the same error, and refuses the request
         if signed_in is None:
             return super().dispatch(request, *args, **values)
         response: HttpResponse | None

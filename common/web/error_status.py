@@ -33,7 +33,7 @@ _STATUS: list[tuple[type[DomainError], int]] = [
 
 
 def http_status(error: DomainError) -> int:
-    """Return the status of a domain error; one with no kind of its own is a conflict."""
+    """Return the status of a domain error; an error without a class of its own is a conflict (409)."""
     return next((code for kind, code in _STATUS if isinstance(error, kind)), HTTPStatus.CONFLICT)
 
 
@@ -52,10 +52,10 @@ def retry_headers(error: DomainError) -> dict[str, str]:
 
 
 def wants_json(request: HttpRequest) -> bool:
-    """Say whether it is a page's script that asks."""
+    """Say whether the request comes from a page's script."""
     return request.headers.get("Accept") == "application/json"
 
 
 def error_json(error: DomainError) -> JsonResponse:
-    """Answer a refusal to a program."""
+    """Return a refusal as a JSON response."""
     return JsonResponse(error_body(error), status=http_status(error), headers=retry_headers(error))

@@ -1,4 +1,4 @@
-"""Typed values, their errors, and safe redirects."""
+"""Helpers of form views: cleaned text, errors by field, safe redirects."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from common.errors import DomainError, WrongFields
 
 
 class SeeOther(HttpResponseRedirect):
-    """After a POST: go and GET that, so that a reload never posts again."""
+    """Redirect after a POST (HTTP 303), so that a reload never posts again."""
 
     status_code = 303
 
@@ -22,28 +22,26 @@ def go_to(name: str, *arguments: Any) -> SeeOther:
     return SeeOther(reverse(name, args=arguments))
 
 
-def redirect_with_message(
-    request: HttpRequest, words: str, name: str, *arguments: Any, extra_tags: str = ""
-) -> SeeOther:
-    """Redirect to the page of this name, which shows `words` once: what was done."""
+def tell_and_go(request: HttpRequest, words: str, name: str, *arguments: Any, extra_tags: str = "") -> SeeOther:
+    """Redirect to the page of this name, which shows the message `words` once."""
     messages.success(request, words, extra_tags=extra_tags)
     return go_to(name, *arguments)
 
 
 def text(request: HttpRequest, name: str, most: int = 254) -> str:
-    """Return what was typed into a field, without what no field can hold."""
+    """Return the text typed into a field, without characters that no field can hold."""
     return request.POST.get(name, "").replace("\x00", "").strip()[:most]
 
 
 def errors_of(error: DomainError) -> Mapping[str, str]:
-    """Return what is wrong by field; what belongs to no field is called `all`."""
+    """Return the errors by field; errors of no field are under `all`."""
     if isinstance(error, WrongFields):
         return error.fields
     return {error.field or "all": error.message}
 
 
 def safe_next(request: HttpRequest, otherwise: str) -> str:
-    """Return the page that a form was sent from, never one of another site."""
+    """Return the address of the page from which a form was sent, never one of another site."""
     wanted = request.POST.get("next", "")
     own = url_has_allowed_host_and_scheme(wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure())
     return wanted if own else otherwise

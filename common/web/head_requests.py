@@ -7,7 +7,7 @@ from django.utils.deprecation import MiddlewareMixin
 
 
 class NoBodyForHead(MiddlewareMixin):
-    """Drop the body of an answer to HEAD once its length is stated; the server would have to, and warns of each."""
+    """Drops the body of an answer to HEAD once its length is stated; the web server would warn each time."""
 
     def process_response(self, request: HttpRequest, answer: Any) -> Any:
         """Return the answer, to HEAD without its body."""

@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from common.web.forms import DayField, Form
 
 LONGEST_PAGE_NUMBER = 9
-# So many rows of a list are counted: to count all takes longer the more there are.
+# At most this many rows of a list are counted: counting all of a long list takes long.
 MOST_COUNTED = 1_000
 _BATCH = 500
 
@@ -53,7 +53,7 @@ class DayFilter(django_filters.Filter):  # type: ignore[misc]  # the library has
 
 
 class ListPage(Page[Any]):
-    """A page of a list: the last that is counted has another one behind it where there are more rows."""
+    """A page of a list; after the last counted page there is another one if more rows exist."""
 
     paginator: "ListPages"
 
@@ -76,13 +76,13 @@ class ListPage(Page[Any]):
 
     @property
     def known_pages(self) -> int:
-        """Return how many pages there are, as far as their rows are counted or it was paged on."""
+        """Return how many pages are known, from the counted rows and from the present page."""
         counted = MOST_COUNTED // self.paginator.per_page if self.paginator.has_more else self.paginator.num_pages
         return max(self.number, counted)
 
 
 class ListPages(Paginator):  # type: ignore[type-arg]  # generic for the type checker alone
-    """The pages of a list, of which at most `MOST_COUNTED` rows are counted: who goes on sees the others too."""
+    """The pages of a list, of which at most `MOST_COUNTED` rows are counted; paging on reaches the others too."""
 
     @cached_property
     def _known(self) -> int:
@@ -147,7 +147,7 @@ def streamed_csv(
 
 
 class _Echo:
-    """A file that gives back what is written into it."""
+    """A file whose `write` returns its argument."""
 
     def write(self, line: str) -> str:
         """Return the line."""

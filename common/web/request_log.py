@@ -1,4 +1,4 @@
-"""The line of the log that each request gets."""
+"""Middleware that logs one line for each request."""
 
 from uuid import uuid4
 
@@ -11,5 +11,5 @@ class RequestLog(RequestMiddleware):
     """Writes one line when a request is answered, and none when it begins."""
 
     def prepare(self, request: HttpRequest) -> None:
-        """Give the request an ID, which all its lines have. An ID that a client sends is not used."""
+        """Give the request an ID for all its log lines. An ID that a client sends is not used."""
         bind_contextvars(request_id=str(uuid4()))
