@@ -1,4 +1,4 @@
-"""The Django app."""
+"""The Django app of scoring: defenses, their runs and their predictions."""
 
 from django.apps import AppConfig
 

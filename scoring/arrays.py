@@ -1,7 +1,7 @@
-"""Caches pictures as decoded arrays.
+"""Disk cache of pictures as decoded NumPy arrays.
 
 The cache holds one file per picture, named by the hash of its pixels: S*S*3 raw bytes and a checksum. It may be deleted
-at any time: the picture store is the truth. It takes what the disk has, and gives way where room is short.
+at any time: the picture store is the truth. It uses the free disk, and shrinks where room is short.
 """
 
 import io
@@ -20,14 +20,14 @@ from picture_files.png import PictureDamaged, decode_png, pixels_sha256
 from picture_files.store import picture_key, picture_store, write_whole
 
 LEAST_FREE_BYTES = 10 << 30
-_LEAST_FREE_SHARE = 20  # of a small disk, one part in so many
+_LEAST_FREE_SHARE = 20  # of a small disk: one part in this many
 _CHECKSUM_BYTES = 8
 
 log = structlog.get_logger(__name__)
 
 
 class WrongPicture(Exception):
-    """The store holds something else than the picture asked for."""
+    """The store holds something else than the requested picture."""
 
 
 def load_arrays(pixels_sha256s: Sequence[str], size: int) -> Pixels:
@@ -38,23 +38,23 @@ def load_arrays(pixels_sha256s: Sequence[str], size: int) -> Pixels:
 
 
 def read_arrays(pixels_sha256s: Sequence[str], out: Pixels) -> None:
-    """Read the pictures to where they are wanted, uint8 [N, size, size, 3].
+    """Read the pictures into a given array, uint8 [N, size, size, 3].
 
-    Raise WrongPicture where the store's picture is another or of another size; the store's own errors pass through.
-    A defense may share this memory and write to it meanwhile: that spoils its own pictures alone.
+    Raise WrongPicture where the store has another picture or another size; the store's own errors pass through.
+    A defense may share this memory and write to it meanwhile: that changes only its own pictures.
     """
     for picture, sha in zip(out, pixels_sha256s, strict=True):
         _fill(picture.reshape(-1), sha, picture.shape[0], picture_key, cached=True)
 
 
 def _path(sha: str) -> str:
-    return os.path.join(settings.ARRAY_CACHE_DIR, sha[:2], f"{sha}.rgb")  # asked for each picture: a Path costs more
+    return os.path.join(settings.ARRAY_CACHE_DIR, sha[:2], f"{sha}.rgb")  # called for each picture: a Path costs more
 
 
 def load_picture(sha: str, size: int, key: Callable[[str], str] = picture_key, *, cached: bool = True) -> Pixels:
     """Return one picture as uint8 [size, size, 3]; errors as of `read_arrays`. `key` names its place in the store.
 
-    What is not to be `cached` leaves no trace in the shared cache.
+    A picture that is not `cached` leaves no trace in the shared cache.
     """
     picture = np.empty((size, size, 3), dtype=np.uint8)
     _fill(picture.reshape(-1), sha, size, key, cached=cached)
@@ -62,7 +62,7 @@ def load_picture(sha: str, size: int, key: Callable[[str], str] = picture_key, *
 
 
 def _fill(flat: Pixels, sha: str, size: int, key: Callable[[str], str], *, cached: bool) -> None:
-    """Read a picture to where it is wanted: to copy it there costs as much as to read it."""
+    """Read a picture into its place in the array, since a copy would cost as much as reading."""
     if cached and _read_cached(flat, sha):
         return
     # From here on in memory of our own: what a defense wrote to shared memory must not look like a damaged file.
@@ -75,7 +75,7 @@ def _fill(flat: Pixels, sha: str, size: int, key: Callable[[str], str], *, cache
 
 
 def _read_cached(flat: Pixels, sha: str, *, warn: bool = False) -> bool:
-    """Fill `flat` from the cache; False where that has nothing, or what it should not have, which may be warned of."""
+    """Fill `flat` from the cache; False without a valid copy there. A damaged copy may log a warning."""
     checksum = bytearray(_CHECKSUM_BYTES + 1)  # filled to the last byte where the file is too long
     try:
         file = os.open(_path(sha), os.O_RDONLY)  # a file object costs a tenth of what reading does
@@ -116,17 +116,17 @@ def _decoded(sha: str, size: int, key: Callable[[str], str]) -> Pixels:
 
 
 def cache_picture(sha: str, flat: Pixels) -> None:
-    """Keep a picture's pixels, uint8 [S * S * 3], so that nobody has to decode it; where there is no room, do not."""
+    """Cache a picture's pixels, uint8 [S * S * 3], so that it is decoded only once; without room, do nothing."""
     try:
         write_whole(Path(_path(sha)), io.BytesIO(flat.tobytes() + _checksum(flat, sha)))
-    except OSError:  # the pixels are at hand all the same
+    except OSError:  # the caller has the pixels anyway
         log.warning("picture_not_cached", exc_info=True)
 
 
 def make_room(least_free: int = LEAST_FREE_BYTES) -> int:
     """Where the cache's disk has less than `least_free` bytes free, delete files until it has twice that.
 
-    Those that were written longest ago go first. Return how many went.
+    The oldest files go first. Return how many were deleted.
     """
     folder = Path(settings.ARRAY_CACHE_DIR)
     if not folder.is_dir():

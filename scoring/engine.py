@@ -1,8 +1,8 @@
-"""Works the queue: claims what waits longest, a run or a trial, and has it answered.
+"""The scoring engine: claims the run or trial that waits longest, and has the defense answer it.
 
-Nothing that a defense does, and no picture that is missing, stops the runs of others: it ends as a fault of this run
-(R30), and a picture that a defense cannot bear is parted from its companions. A killed scorer leaves a lease that runs
-out.
+No defense and no missing picture stops the runs of others: each error ends as a fault of its own run (R30), and a
+picture on which a defense fails is separated from the other pictures of its batch. A killed scorer leaves a lease,
+which expires.
 """
 
 from collections.abc import Callable
@@ -42,9 +42,9 @@ class ScoringEngine(AbstractContextManager["ScoringEngine"]):
         self.close()
 
     def work(self) -> int:
-        """Do what waits longest, a trial, or a run with those that can follow it in its session for some seconds.
+        """Do the work that waits longest: a trial, or a run and more runs for the same session, for some seconds.
 
-        Return how many were done; with nothing to do, rest the device. A fault of the work is recorded, never raised;
+        Return how many were done; without work, release the device. A fault of the work is recorded, never raised;
         errors of the database are raised.
         """
         if trial_waits_longest(now=self.clock()):
@@ -77,11 +77,11 @@ class ScoringEngine(AbstractContextManager["ScoringEngine"]):
         services.scorer_seen(self.name, device=device, runtime=self.runtime, held=held, now=self.clock())
 
     def rest(self) -> None:
-        """End what is loaded, or try."""
+        """Try to end the loaded session."""
         if self._warm is not None:
             self._warm.drop()
 
     def close(self) -> None:
-        """End what is loaded; RunnerFault when it does not go away."""
+        """End the loaded session; RunnerFault when it does not end."""
         if self._warm is not None:
             self._warm.close()

@@ -1,4 +1,4 @@
-"""Stored choices of scoring."""
+"""Enums of scoring: states of runs, answers of a defense, kinds of trials, conditions of eligibility."""
 
 from enum import IntEnum, StrEnum
 
@@ -25,7 +25,7 @@ NEXT_RUN_STATE: dict[RunState, frozenset[RunState]] = {
 
 
 class DefenseAnswer(IntEnum):
-    """What a defense answers for one picture, as it travels in arrays and frames (docs/defenses.md)."""
+    """A defense's answer for one picture, as in arrays and frames (docs/defenses.md)."""
 
     ABSTAIN = -1
     BICYCLE = 0
@@ -50,10 +50,10 @@ NEXT_RERUN_STATE: dict[RerunState, frozenset[RerunState]] = {
 
 
 class TrialKind(StrEnum):
-    """What a defense goes through before publication (R31), in this order.
+    """The kinds of trials before publication (R31), in this order.
 
     SMOKE shows full logs over public pictures; PRIVATE is the eligibility set; EARLIER are the valid attacks so far;
-    PROBE asks whether published pictures were learned by heart.
+    PROBE tests whether the defense memorised published pictures.
     """
 
     SMOKE = "smoke"
@@ -63,7 +63,7 @@ class TrialKind(StrEnum):
 
 
 class Likeness(StrEnum):
-    """By what a defense looks like a copy of another."""
+    """The feature by which a defense looks like a copy of another."""
 
     LAYERS = "layers"
     WEIGHTS = "weights"
@@ -71,7 +71,7 @@ class Likeness(StrEnum):
 
 
 class Variant(IntEnum):
-    """How a picture was shown: as it is, or altered so little that nobody sees it (the memorisation probe)."""
+    """How a picture was shown: unchanged, or with an invisible alteration (the memorisation probe)."""
 
     PLAIN = 0
     NOISE = 1
@@ -79,7 +79,7 @@ class Variant(IntEnum):
 
 
 class EligibilityCondition(StrEnum):
-    """What a defense has to fulfil before it is published (R31), in the order in which it is looked at."""
+    """The conditions that a defense must meet before publication (R31), in the order in which they are checked."""
 
     CONTAINER = "container"
     PRIVATE = "private"

@@ -1,4 +1,4 @@
-"""Device and memory helpers; the only module that imports torch.
+"""PyTorch helpers for devices and memory; the only module that imports torch.
 
 Same weights, same batch size, same machine: the same numbers, bit for bit. So no autocast, no TF32, no choice of
 kernels by timing, and an error where an operation has no deterministic form.
@@ -28,7 +28,7 @@ from scoring.machine import processor_name
 
 Numbers = NDArray[np.float32]
 MOST_BEGUN = 2
-_SWITCH_SECONDS = 0.00005  # after which a waiting thread asks for the interpreter
+_SWITCH_SECONDS = 0.00005  # after which a waiting thread requests the interpreter
 
 
 @cache
@@ -63,7 +63,7 @@ def tune_process() -> None:
 
 @cache
 def _waiting_batches() -> "SimpleQueue[Callable[[], None] | None]":
-    """Return where batches wait for one of at most MOST_BEGUN threads, among which torch's threads are divided.
+    """Return the queue of batches for at most MOST_BEGUN threads, among which torch's threads are divided.
 
     Why not an executor: docs/decisions/0037.
     """
@@ -88,7 +88,7 @@ def _work_on(waiting: "SimpleQueue[Callable[[], None] | None]", threads: int) ->
 
 
 def _end(waiting: "SimpleQueue[Callable[[], None] | None]", workers: Sequence[Thread]) -> None:
-    """Let batches that are begun come to an end: a thread that Python stops inside torch can abort the process."""
+    """Wait for running batches to end: a thread that Python stops inside torch can abort the process."""
     for _ in workers:
         waiting.put(None)
     for worker in workers:
@@ -99,7 +99,7 @@ def _end(waiting: "SimpleQueue[Callable[[], None] | None]", workers: Sequence[Th
 def choose_device(setting: str) -> str:
     """Return `cpu` or `cuda` for the setting `auto`, `cpu` or `cuda`.
 
-    Raise InvalidInput for `cuda` where there is no CUDA device: scoring elsewhere than told would be recorded wrongly.
+    Raise InvalidInput for `cuda` without a CUDA device: scoring on another device would be recorded wrongly.
     """
     if setting == "cpu":
         return "cpu"
@@ -113,7 +113,7 @@ def choose_device(setting: str) -> str:
 
 
 def name_device(device: str) -> str:
-    """Return kind and model of a device; torch is loaded only for a card."""
+    """Return kind and model of a device; torch is loaded only for a graphics card."""
     return f"{device}, {load_torch().cuda.get_device_name() if device == 'cuda' else processor_name()}"
 
 
@@ -133,7 +133,7 @@ def use_card(number: int) -> None:
 
 
 def card_uuid(number: int) -> str:
-    """Return what a container engine calls the card `number`."""
+    """Return the name by which a container engine knows the card `number`."""
     return f"GPU-{load_torch().cuda.get_device_properties(number).uuid}"
 
 
@@ -149,10 +149,10 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def free_memory() -> None:
-    """Give back what torch keeps of a card's memory for later, so that the next defense finds the card empty."""
+    """Free the card memory that torch caches, so that the next defense finds the card empty."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
-        gc.collect()  # what a failed batch left in circles
+        gc.collect()  # reference cycles of a failed batch
         torch.cuda.empty_cache()
 
 
@@ -205,10 +205,10 @@ class TorchForward:
 
 
 class OnProcessor:
-    """A batch's place where there is no card: one of the threads that share the processors works on it.
+    """A batch's place without a card: one of the threads that share the processors works on it.
 
-    Batches beside each other use processors better than one that is divided among them, whose parts wait for each
-    other, and the caller is free meanwhile.
+    Several batches at once use processors better than one batch divided among them, whose parts wait for each other,
+    and the caller is free meanwhile.
     """
 
     def __init__(self, torch: Any, network: Any, shape: tuple[int, ...]) -> None:
@@ -228,12 +228,12 @@ class OnProcessor:
                 raise done
             return done
         finally:
-            del done  # else its traceback holds this frame, and that the error
+            del done  # otherwise its traceback holds this frame, and the frame the error
 
     def _forward(self, images: Pixels, done: "SimpleQueue[Numbers | BaseException]") -> None:
         try:
             done.put(self._network(self._torch.from_numpy(images)).float().numpy())
-        except BaseException as error:  # whatever it is, somebody waits for this batch
+        except BaseException as error:  # any error has to reach the caller who waits for this batch
             done.put(error)
 
 

@@ -1,7 +1,6 @@
-"""Leases with attempt numbers: one scorer per item, which renews its lease; expired ones are reclaimed (R30).
+"""Leases of scoring work, with attempt numbers: one scorer per item; expired leases are reclaimed (R30).
 
-The same for every kind of work, whatever is done under the lease. A write names the attempt that it belongs to and
-changes one row or none.
+The same code serves every kind of work. A write names the attempt that it belongs to and changes one row or none.
 """
 
 from collections.abc import Callable
@@ -31,7 +30,7 @@ log = structlog.get_logger(__name__)
 
 
 class LeaseLost(Conflict):
-    """Another scorer has the work now: whatever this one found is void."""
+    """Another scorer has the work now: the results of this one are void."""
 
     def __init__(self, work: Leased) -> None:
         super().__init__(f"{work} was taken over after its attempt {work.attempt}: nothing was written.", "lease_lost")
@@ -44,7 +43,7 @@ def waiting(kind: type[Work], *, now: datetime) -> QuerySet[Work]:
 
 @transaction.atomic
 def claim_lease(found: QuerySet[Work], *, worker: str, now: datetime) -> Work | None:
-    """Lease the first of `found` to `worker` for 60 seconds; None when there is none or others were quicker."""
+    """Lease the first of `found` to `worker` for 60 seconds; None without any, or when others were quicker."""
     first = found.select_for_update(skip_locked=True, of=("self",)).first()
     if first is None:
         return None
@@ -77,7 +76,7 @@ def end_lease(work: Leased, state: RunState, **values: object) -> None:
 
 
 def give_back(work: Leased) -> None:
-    """Queue work again that was not begun, which counts as no try; what somebody else has by now stays with them."""
+    """Queue unbegun work again without counting a try; work that another scorer has by now stays there."""
     _under_own_lease(work).update(state=RunState.QUEUED, lease_until=None)
 
 
@@ -107,7 +106,7 @@ def reclaim(kind: type[Work], *, now: datetime) -> int:
 
 
 def _under_own_lease(work: Work) -> QuerySet[Work]:
-    """Narrow to the work as this attempt holds it: the fence that a scorer without a lease cannot pass."""
+    """Filter to the work if this attempt holds it: this keeps out a scorer that lost its lease."""
     return type(work)._default_manager.filter(pk=work.pk, state=RunState.RUNNING, attempt=work.attempt)
 
 
@@ -115,7 +114,7 @@ def _under_own_lease(work: Work) -> QuerySet[Work]:
 
 
 def longest(policy: Policy, *, batch_size: int, batches: int, opened: int = 1) -> timedelta:
-    """Return the longest that work may take with every deadline used up: nobody keeps a lease beyond it (R30).
+    """Return the longest time that work may take with every deadline used up; no lease is kept longer (R30).
 
     A defense that is `opened` for it may first have to be fetched.
     """
@@ -124,7 +123,7 @@ def longest(policy: Policy, *, batch_size: int, batches: int, opened: int = 1) -
 
 
 class LiveScorer(Protocol):
-    """A scorer as its heartbeat knows it."""
+    """The part of a scorer that its heartbeat uses."""
 
     clock: Callable[[], datetime]
 

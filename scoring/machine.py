@@ -23,9 +23,9 @@ def free_memory_mib() -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """`device` is cpu or cuda, `number` which of them; `folder` is for what its scorer keeps for a while.
+    """`device` is cpu or cuda, `number` which of them; `folder` is for its scorer's temporary files.
 
-    `identity` is the same as long as the folder is kept, whatever the machine is called by then.
+    `identity` is the same as long as the folder is kept, even if the machine is renamed.
     """
 
     device: str
@@ -36,7 +36,7 @@ class Slot:
 
     @property
     def name(self) -> str:
-        """Return what tells it from the others of this machine, the same after a restart."""
+        """Return its name, unique on this machine and the same after a restart."""
         return f"{self.device}-{self.number}"
 
 
@@ -60,7 +60,7 @@ def take_slot(parent: Path, device: str, count: int) -> Slot | None:
 
 
 def _identity(folder: Path) -> str:
-    """Return what is written down in a slot's folder, or write it down: who comes here holds the lock."""
+    """Return the identity in a slot's folder, or create it; the caller holds the lock."""
     path = folder / "identity"
     known = path.read_text() if path.exists() else ""
     if not known:

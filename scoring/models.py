@@ -18,7 +18,7 @@ from scoring.enums import DefenseAnswer, Fault, Likeness, RerunState, RunState, 
 class Leased(models.Model):
     """A piece of work for one scorer at a time, with fencing: a write needs the current `attempt`.
 
-    A scorer that lost its lease can change nothing. `tries` counts what the platform's faults cost. `worker` is the
+    A scorer that lost its lease can change nothing. `tries` counts those lost to faults of the platform. `worker` is the
     name of the scorer (Scorer.name) that has it or had it last; `device` says what did the work, in words.
     """
 
@@ -47,7 +47,7 @@ def lease_while_running(name: str) -> models.CheckConstraint:
 class Scorer(models.Model):
     """A process that scores: one name, one device, alive while `seen_at` is young.
 
-    `held` says in words what it does now, empty when it waits. The row is for the overview; leases decide.
+    `held` says in words what it does now, empty when it waits. The row is only for the overview; leases decide.
     """
 
     name = models.CharField(max_length=80, unique=True)
@@ -68,10 +68,10 @@ class Defense(models.Model):
     """A program that answers bird, bicycle or abstain (R28).
 
     `digest` pins exactly what runs: for a reference defense the SHA-256 of its code and weights, for a container
-    `sha256:…` of its image. `image` is what a container engine calls it (`sha256:…`, or `name@sha256:…` of a registry
+    `sha256:…` of its image. `image` is its name for a container engine (`sha256:…`, or `name@sha256:…` of a registry
     that the scorers reach), `archive` the SHA-256 of the image archive in the store, empty for a registry's. `layers`
     (digests of the image's file systems), `weights` and `source` (SHA-256 of the files handed in, the source as a zip
-    in the store) are for telling copies. `demo` marks a defense that is no real contender, and every page says so.
+    in the store) are for finding copies. `demo` marks a defense that is no real contender, and every page says so.
     Another digest is another row: each version keeps its own predictions, and at most one version of a name is in
     force (published, not retired).
     """
@@ -163,7 +163,7 @@ class PlanningProgress(models.Model):
 
 
 class Rerun(models.Model):
-    """A set of runs done again, which replaces the answers before it all at once or not at all.
+    """A set of repeated runs, which replaces the earlier answers all at once or not at all.
 
     Until it is applied its answers count for nothing; afterwards the older ones stay in the record as superseded.
     `scope` says which answers are meant (`scoring.rerun_scope.Scope`), and `kinds` how many there are of each kind that
@@ -197,7 +197,7 @@ class Run(Leased):
     """One pass of a defense over a fixed plan of pictures (R29).
 
     `round` is 1..evaluation_runs, each with a fresh seed. A `fresh` run gets a process of its own; others may share one
-    with the runs of the same round beside them. `splits` counts how often a fault parted its pictures.
+    with the runs of the same round beside them. `splits` counts how often a fault split its pictures off.
     """
 
     defense = models.ForeignKey(Defense, on_delete=models.PROTECT, related_name="runs")
@@ -279,7 +279,7 @@ class Prediction(models.Model):
 
     class Meta:
         constraints = _once("prediction")
-        # Which answer to a question is in force: asked for every place in a plan.
+        # Which answer to a question is in force: looked up for every place in a plan.
         indexes = [models.Index(fields=["image", "defense", "round"], name="prediction_of_question")]
 
     def __str__(self) -> str:
@@ -287,7 +287,7 @@ class Prediction(models.Model):
 
 
 class SupersededPrediction(models.Model):
-    """An answer that a set of runs done again took the place of. Append-only."""
+    """An answer that a re-run replaced. Append-only."""
 
     prediction = models.OneToOneField(Prediction, on_delete=models.PROTECT, related_name="superseded")
     by = models.OneToOneField(Prediction, on_delete=models.PROTECT, related_name="supersedes")

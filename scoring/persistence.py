@@ -20,10 +20,10 @@ _ESCAPED = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
 def retry_until_kept(write: Callable[[], T], *, seconds: float = 60, pause: float = 1) -> T:
-    """Do `write`, a transaction of its own, again and again while the database is away, for about as long as a lease.
+    """Retry `write`, a transaction of its own, while the database is away, for about as long as a lease.
 
-    Hours of a card's work may hang on it. For writes that name an attempt only: one that was committed although its
-    answer was lost is then refused, not doubled. The last error is raised.
+    Hours of a card's work may depend on it. Only for writes that name an attempt: the retry of a write that was
+    committed although its reply was lost is then refused, not doubled. The last error is raised.
     """
     until = time.monotonic() + seconds
     while True:
@@ -43,8 +43,8 @@ def retry_until_kept(write: Callable[[], T], *, seconds: float = 60, pause: floa
 def insert(model: type[Model], alike: Mapping[str, Any], names: Sequence[str], rows: Sequence[Row]) -> None:
     """Add `rows` to a model's table: each has the values `alike`, and its own for the columns `names`.
 
-    For tables that millions of rows come to: an instance for each costs several times what the database does. Columns
-    go by their attributes' names. Values are numbers, text, times with a zone and None. Nothing is checked but what the
+    For tables with millions of rows: an instance for each costs several times the database's work. Columns are named
+    by their attributes. Values are numbers, text, times with a zone and None. Nothing is checked but what the
     database checks, and no signal is sent.
     """
     column = {field.attname: field.column for field in model._meta.fields if field.column}

@@ -1,9 +1,9 @@
 """The deterministic batch plan of a run (R29). Pure.
 
 A batch always has `batch_size` rows, the last one padded, because the same picture may get other numbers in a batch
-of another size. The order is drawn for each run, so that each round gives a picture other companions, and never from
-the seed that a defense is told, or it could tell its place in it. The drawn order is recorded as the items' positions:
-a plan can be repeated without drawing it again.
+of another size. The order is drawn for each run, so that each round gives a picture other companions. It is
+never drawn from the seed that a defense gets, which could compute a picture's place from it. The drawn order is
+recorded as the items' positions: a plan can be repeated without drawing it again.
 """
 
 import random

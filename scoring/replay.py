@@ -13,7 +13,7 @@ from scoring.warm_session import FindRunner, WarmSession
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What the row says and what came now: an answer of -1, 0, 1 and the two scores [bicycle, bird]."""
+    """The stored and the repeated prediction: an answer of -1, 0, 1 and the two scores [bicycle, bird]."""
 
     recorded: tuple[int, float, float]
     now: tuple[int, float, float]
@@ -21,12 +21,12 @@ class Replay:
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs, to the last bit."""
+        """Whether both are equal, to the last bit."""
         return self.recorded == self.now
 
 
 def replay(prediction: Prediction, *, find_runner: FindRunner, device: str) -> Replay:
-    """Ask the defense about the prediction's batch again, in the order and with the companions of its run.
+    """Have the defense predict the batch again, in the order and with the other pictures of its run.
 
     `device` is cpu or cuda; on another one than the row's the scores may differ in their last digits. Raises
     RunnerFault when the defense does not answer, WrongPicture or PictureMissing when a picture is not as it was.

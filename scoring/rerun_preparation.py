@@ -1,7 +1,7 @@
 """The sweep that prepares the runs of a re-run, resumable and safe to run in parallel.
 
-Until the last run is planned all of them are dead, so that half a plan can be neither worked on nor applied. How far
-the plan is can be read off its newest run: the kinds are planned in order, and the pictures of a kind by their number.
+Until the last run is planned all of them are dead, so that half a plan can be neither worked on nor applied. The
+newest run shows how far the plan is: the kinds are planned in order, and the pictures of a kind by their number.
 """
 
 import random
@@ -17,7 +17,7 @@ from scoring.models import Rerun, Run, RunItem
 from scoring.rerun_scope import RunKind, Scope, images_of, items_in_scope
 from scoring.services import PICTURES_PER_RUN, run_make
 
-# A second of work or two, so that the other sweeps of a worker get their turn.
+# Limits a call to a second or two, so that the worker's other sweeps get their turn.
 RUNS_A_SWEEP = 50
 _NOT_BEGUN = "The re-run was not begun."
 
@@ -64,7 +64,7 @@ def _place(rerun: Rerun) -> _Place:
 
 
 def _ahead(rerun: Rerun, place: _Place) -> Iterator[tuple[RunKind, list[int]]]:
-    """Yield what the runs behind `place` ask: their kind and their pictures."""
+    """Yield the runs to plan after `place`: their kind and their pictures."""
     items = items_in_scope(rerun.defense, Scope.from_record(rerun.scope))
     kinds = [RunKind(*kind) for *kind, _ in rerun.kinds]
     for kind in kinds[kinds.index(place.kind) if place.kind else 0 :]:
@@ -86,7 +86,7 @@ def _under_lock(rerun: Rerun, place: _Place) -> bool:
 def _plan_run(
     rerun: Rerun, place: _Place, kind: RunKind, image_ids: Sequence[int], now: datetime, rng: random.Random
 ) -> _Place | None:
-    """Plan one run behind `place`; return where the plan ends then, None when it does not end at `place`."""
+    """Plan one run after `place`; return the new end of the plan, None when it does not end at `place`."""
     if not _under_lock(rerun, place):
         return None
     # Runs of a round share a loaded defense, and so its seed; a fresh one has its own (R29).
@@ -110,7 +110,7 @@ def _plan_run(
 
 @transaction.atomic
 def _begin(rerun: Rerun, place: _Place) -> int:
-    """Let a wholly planned re-run be worked on; return 1, or 0 when its plan does not end at `place`."""
+    """Start a completely planned re-run; return 1, or 0 when its plan does not end at `place`."""
     if not _under_lock(rerun, place):
         return 0
     rerun_advance(rerun, RerunState.RUNNING)

@@ -1,4 +1,4 @@
-"""The scope of a re-run: which answers are repeated."""
+"""The scope of a re-run: which predictions of a defense are repeated."""
 
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -17,11 +17,11 @@ _SPANS = ("received", "answered")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which answers are given again, and the same in `words`: those in force, narrowed by everything that is set.
+    """Which answers are repeated, also in `words`: those in force, narrowed by every field that is set.
 
     `received` and `answered` are half-open spans of time: when the picture was received, when the answer came. `run`
-    means everything that one run was asked, answered or not. `newest` and `unfinished` hold a scope still: answers
-    with a higher number, and those of runs that a scorer had then, came later and are not meant.
+    means everything that one run was asked, answered or not. `newest` and `unfinished` freeze a scope: answers
+    with a higher number, and those of runs that a scorer had then, came later and are excluded.
     """
 
     words: str
@@ -57,9 +57,9 @@ _COLUMNS = ("round", "run__batch_size", "run__fresh", "image__width")
 
 
 def frozen_scope(defense: Defense, scope: Scope) -> Scope:
-    """Return a scope that means the same answers whenever it is asked, whatever is answered from now on.
+    """Return a scope that always means the same answers, whatever is answered from now on.
 
-    What holds only as long as no re-run of the defense is applied meanwhile.
+    This is true only as long as no re-run of the defense is applied.
     """
     # In this order. A run keeps all its answers at once, so that some with lower numbers may still be on their way
     # when the newest number is read; their run is then with a scorer, or its answers can be seen by now.
@@ -69,7 +69,7 @@ def frozen_scope(defense: Defense, scope: Scope) -> Scope:
 
 
 def items_in_scope(defense: Defense, scope: Scope) -> QuerySet[RunItem]:
-    """Return the places in plans whose answers `scope` means; Conflict for a run that cannot be done again yet."""
+    """Return the places in plans whose answers `scope` means; Conflict for a run that cannot be repeated yet."""
     if scope.run is not None:
         return RunItem.objects.filter(run=_run_to_repeat(defense, scope.run))
     answers = predictions_in_force().filter(defense=defense)

@@ -1,4 +1,4 @@
-"""Re-runs: answers repeated as a set that replaces the old ones at once.
+"""Services and queries of re-runs: predictions repeated as a set that replaces the old ones at once.
 
 Until a re-run is applied its answers count for nothing. Its runs are planned by a sweep (`scoring.rerun_preparation`).
 """
@@ -31,10 +31,10 @@ _STOPPED = "The re-run was stopped by an organizer."
 
 @dataclass(frozen=True, slots=True)
 class RerunPreview:
-    """What a re-run would take: `answers` are pictures times rounds.
+    """The cost of a re-run: `answers` are pictures times rounds.
 
     `seconds` is what one scorer needs by the measured time of a batch, None when none was measured; `labels` and
-    `devices` count the answers of now, and `unanswered` are those that have none.
+    `devices` count the present answers, and `unanswered` the missing ones.
     """
 
     pictures: int
@@ -51,7 +51,7 @@ class RerunPreview:
 class RerunProgress:
     """How far a re-run is. All counts but `runs` are answers; `rate` is answers per second so far.
 
-    `stopped` wait for an organizer to go on, `dead` are in runs that gave up, and of `failed` the defense itself gave
+    `stopped` wait for an organizer to resume, `dead` are in runs that gave up, and for `failed` the defense itself gave
     no answer, which is final (R30); `finish` is when the rest is done at this rate.
     """
 
@@ -75,7 +75,7 @@ class RerunPreparation:
     wanted: int
 
 
-# Choosing ------------------------------------------------------------------------------------------------------------
+# Preview --------------------------------------------------------------------------------------------------------------
 
 
 def devices_of(defense: Defense) -> list[str]:
@@ -85,7 +85,7 @@ def devices_of(defense: Defense) -> list[str]:
 
 
 def rerun_preview(defense: Defense, scope: Scope) -> RerunPreview:
-    """Return what a re-run of `scope` would take; errors as of `items_in_scope`."""
+    """Return the cost of a re-run of `scope`; errors as of `items_in_scope`."""
     items = items_in_scope(defense, scope)
     found = kinds(items)
     runs = [size for count in found.values() for size in _run_sizes(count)]
@@ -112,13 +112,13 @@ def _run_sizes(answers: int) -> list[int]:
     return [PICTURES_PER_RUN] * whole + ([rest] if rest else [])
 
 
-# Starting ------------------------------------------------------------------------------------------------------------
+# Starting -------------------------------------------------------------------------------------------------------------
 
 
 def rerun_start(*, defense: Defense, scope: Scope, reason: str, by: User, now: datetime) -> Rerun:
-    """Ask for the answers of `scope` again, those that are in force now; a sweep plans them.
+    """Start a re-run of the answers of `scope` that are in force now; a sweep plans its runs.
 
-    InvalidInput without a reason; Conflict where there is nothing to do again, where another re-run of the defense is
+    InvalidInput without a reason; Conflict where there is nothing to repeat, where another re-run of the defense is
     under way, and for a defense that is not in force.
     """
     ask = "Give the reason: it stays on record."
@@ -155,14 +155,14 @@ def _refuse_out_of_force(defense: Defense) -> None:
         raise Conflict("This defense was read from a release: its program is not here to be run.", "a_copy")
 
 
-# While it is under way -----------------------------------------------------------------------------------------------
+# While it is under way ------------------------------------------------------------------------------------------------
 
 
 @transaction.atomic
 def rerun_stop(*, rerun_id: int, by: User, now: datetime) -> int:
-    """Take what waits out of the queue until `rerun_resume`; return how many runs. What runs now is let to its end.
+    """Take waiting runs out of the queue until `rerun_resume`; return how many. Active runs continue to their end.
 
-    Conflict when the re-run is being prepared, is over, or nothing of it waits.
+    Conflict when the re-run is being prepared, is over, or has no waiting run.
     """
     rerun = _begun_under_lock(rerun_id)
     waiting = Run.objects.filter(rerun=rerun, state=RunState.QUEUED)
@@ -175,7 +175,7 @@ def rerun_stop(*, rerun_id: int, by: User, now: datetime) -> int:
 
 @transaction.atomic
 def rerun_resume(*, rerun_id: int, by: User, now: datetime) -> int:
-    """Queue again what was stopped; return how many runs.
+    """Queue the stopped runs again; return how many.
 
     Conflict when the re-run is being prepared, is over, or was not stopped.
     """
@@ -203,10 +203,10 @@ def rerun_cancel(*, rerun_id: int, by: User, now: datetime) -> None:
 
 @transaction.atomic
 def rerun_apply(*, rerun_id: int, by: User, now: datetime) -> int:
-    """Put the answers of a re-run in the place of those in force, all or none; return how many took another's place.
+    """Replace the answers in force by those of a re-run, all or none; return how many were replaced.
 
     Where the defense itself failed the older answer stays in force. Conflict while it is being prepared, while runs
-    of it are open, stopped or dead, and when it is over: of two who apply, one does.
+    of it are open, stopped or dead, and when it is over: of two simultaneous calls, one applies it.
     """
     rerun = _begun_under_lock(rerun_id)
     _refuse_unfinished(progress(rerun, now=now))
@@ -261,11 +261,11 @@ def _end(action: str, rerun: Rerun, state: RerunState, by: User, now: datetime) 
     _record(action, rerun, by, now)
 
 
-# Looking -------------------------------------------------------------------------------------------------------------
+# Queries --------------------------------------------------------------------------------------------------------------
 
 
 def preparations(reruns: Iterable[Rerun]) -> dict[int, RerunPreparation]:
-    """Return how far the plans of those of `reruns` are that are being prepared, by the number of the re-run."""
+    """Return the planning progress of those `reruns` that are being prepared, by the number of the re-run."""
     preparing = [rerun for rerun in reruns if rerun.state == RerunState.PREPARING]
     items = RunItem.objects.filter(rerun__in=preparing).order_by()
     planned = dict(items.values_list("rerun").annotate(count=Count("pk"))) if preparing else {}
@@ -307,7 +307,7 @@ def _in_force_beside() -> QuerySet[Prediction]:
 
 
 def paired_answers(rerun: Rerun) -> QuerySet[Any]:
-    """Return the answers of a re-run so far with `old_answer`: what they replaced, or would, None where nothing."""
+    """Return the answers of a re-run so far with `old_answer`, which they replaced or would replace, or None."""
     answers = Prediction.objects.filter(rerun=rerun)
     if rerun.state == RerunState.APPLIED:
         return answers.annotate(old_answer=F("supersedes__prediction__answer"))
@@ -315,7 +315,7 @@ def paired_answers(rerun: Rerun) -> QuerySet[Any]:
 
 
 def answers_to_replace(rerun: Rerun) -> QuerySet[Prediction]:
-    """Return the answers in force that a re-run under way would replace, whether answered again already or not."""
+    """Return the answers in force that a running re-run would replace, whether or not it has the new answer."""
     asked = RunItem.objects.filter(rerun=rerun, **SAME_QUESTION)
     return predictions_in_force().filter(Exists(asked), defense=rerun.defense_id)
 

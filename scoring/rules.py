@@ -9,16 +9,16 @@ from scoring.enums import DefenseAnswer, Fault
 
 _NAMED: dict[int, Label] = {DefenseAnswer.BICYCLE: Label.BICYCLE, DefenseAnswer.BIRD: Label.BIRD}
 MOST_TRIES = 3
-# After so many runs in a row that met a fault of its own, parted ones among them, a defense fails whatever it is shown.
+# After this many runs in a row with a fault of its own, including runs split off, a defense fails on any picture.
 FAILS_ALWAYS = 24
-# What goes wrong around a defense and not in it: worth another try on the same or another machine.
+# Faults around a defense, not in it: worth another try on the same or another machine.
 PLATFORM_FAULTS = frozenset(fault for fault in Fault if WORDS[fault].payer is Payer.PLATFORM)
-# The others are the defense's own and final: no answer is to be expected any more.
+# The others are the defense's own and final: no answer will come.
 DEFENSE_FAULTS = frozenset(Fault) - PLATFORM_FAULTS
 
 
 def is_mistaken_outcome(label: Label, answer: int) -> bool:
-    """Say whether an Outcome is the other class than the ruling's (R29)."""
+    """Say whether a DefenseAnswer is the other class than the ruling's (R29)."""
     return adjudication.is_confident_mistake(label, _NAMED.get(answer))
 
 
@@ -36,6 +36,6 @@ def is_parted(pictures: int, fault: Fault, *, worked: bool, failures: int) -> bo
     """Say whether the pictures of a failed batch get a run apart, so that one of them cannot take the others along.
 
     `pictures` is how many the run has; `worked`, whether the defense ever answered anything; `failures`, how many runs
-    in a row met a fault of its own. What the platform is to blame for is the pictures' matter, whatever the defense.
+    in a row met a fault of its own. Both matter only after a fault of the defense.
     """
     return pictures > 1 and (fault in PLATFORM_FAULTS or (worked and failures < FAILS_ALWAYS))

@@ -1,4 +1,4 @@
-"""Answers runs: reads their pictures, asks the defense in batches, keeps the answers.
+"""Executes runs: reads their pictures, gets the defense's predictions in batches, stores them.
 
 A run is kept whole or not at all. While the last batches of a run are answered, the next one for the same session is
 claimed and read, and while its first ones are answered, the run before is kept: the defense does not wait in between.
@@ -31,7 +31,7 @@ from scoring.trials.selectors import trial_waits_longest
 from scoring.warm_session import WarmSession
 
 Batch = plan.PlannedBatch[PlannedPicture]
-# Then whoever called has a turn: to end, or to look at the clock.
+# Afterwards the caller gets control: to end, or to check the clock.
 JOIN_SECONDS = 15.0
 _LONGEST_LATENCY = 2**31 - 1  # what the column holds: 35 minutes for one batch
 _CLAIMING = "claiming ahead"
@@ -46,9 +46,9 @@ class RunScorer(LiveScorer, Protocol):
 
 
 class HeldRun:
-    """A leased run: its plan, the heartbeat that keeps the lease until `close`, and the answers so far.
+    """A leased run: its plan, the heartbeat that renews the lease until `close`, and the answers so far.
 
-    One that is `alone` shares the session with no other run.
+    A run that is `alone` shares the session with no other.
     """
 
     def __init__(self, run: Run, scorer: RunScorer, *, alone: bool = False) -> None:
@@ -63,7 +63,7 @@ class HeldRun:
         self.heartbeat.__enter__()
 
     def close(self) -> None:
-        """Let the lease run out."""
+        """Stop renewing the lease."""
         self.heartbeat.__exit__(None, None, None)
 
     def is_answered(self) -> bool:
@@ -71,7 +71,7 @@ class HeldRun:
         return len(self.answers) == len(self.items)
 
     def add(self, batch: Batch, answers: BatchAnswers, latency_us: int) -> None:
-        """Turn the rows of a batch that count into facts; the padding's answers are dropped."""
+        """Add the answers of a batch; answers of padding rows are dropped."""
         now, items = self._clock(), batch.rows[: batch.real]
         told = zip(items, answers.labels.tolist(), answers.scores.tolist(), strict=False)
         self.answers += [
@@ -94,8 +94,8 @@ class HeldRun:
 class RunWork:
     """Runs that follow each other in one session.
 
-    Those held have leases: the first is being answered, or kept; of the others none is answered, and whatever
-    interrupts the first gives them back.
+    Held runs have leases: the first is being answered or stored; the others are unanswered, and are given back if the
+    first is interrupted.
     """
 
     def __init__(self, warm: WarmSession, scorer: RunScorer) -> None:
@@ -117,7 +117,7 @@ class RunWork:
         return self._done
 
     def _next(self, answered: Iterator[None]) -> bool:
-        """Say whether the first run has all its answers; where something went wrong, record it and say False."""
+        """Say whether the first run has all its answers; record an error and return False."""
         try:
             next(answered)
         except StopIteration:
@@ -135,7 +135,7 @@ class RunWork:
         return False
 
     def _answered(self) -> Generator[None]:
-        """Ask about the runs held and those that join them; yield whenever the first has all its answers."""
+        """Answer the held runs and those that join them; yield whenever the first has all its answers."""
         first = self._held[0]
         session = self._warm.session(first.run, first.size, cancelled=lambda: self._held[0].heartbeat.is_lost())
         for batch, answers, nanoseconds in converse(session, self._batches(first), self._load, self._check):
@@ -163,7 +163,7 @@ class RunWork:
                 return None
             self._held.append(HeldRun(run, self._scorer))
         except DATABASE_AWAY as error:
-            # What is being answered is kept when the database is back, and who claims next meets the error too.
+            # Answers under way are stored when the database is back; the next claim meets the same error.
             outages.failed(_CLAIMING, error)
             connection.close()
             return None
@@ -174,7 +174,7 @@ class RunWork:
         self._held[0].heartbeat.check()
 
     def _load(self, batch: Batch, out: Pixels) -> None:
-        """Read a batch; the pictures that the store does not have, or has wrongly, are parted from the others."""
+        """Read a batch; split off pictures that are missing or wrong in the store."""
         try:
             read_arrays([item.pixels_sha256 for item in batch.rows], out)
         except (PictureMissing, WrongPicture):
@@ -183,7 +183,7 @@ class RunWork:
                 raise
             raise BatchFault(RunnerFault(Fault.PLATFORM, "; ".join(bad.values())), list(bad)) from None
 
-    # What becomes of the first run held
+    # The end of the first held run
 
     def _finish(self) -> None:
         held, device = self._held[0], self._device
@@ -199,7 +199,7 @@ class RunWork:
         self._leave()
 
     def _fault(self, fault: RunnerFault) -> None:
-        """Record a fault of the first run, or ask it again where the fault may be another run's doing."""
+        """Record a fault of the first run, or repeat it where another run may have caused the fault."""
         with_others = len(self._held) > 1
         self._interrupted()
         run = self._held[0].run
@@ -242,7 +242,7 @@ class RunWork:
             leases.give_back(held.run)
 
     def _let_go(self) -> None:
-        """Where an error ends it all: the first run's lease runs out, which counts as a try; the others go back.
+        """After a fatal error let the first run's lease expire, which counts as a try, and give the others back.
 
         Batches may be under way then, whose answers must not come to the next run.
         """

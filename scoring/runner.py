@@ -1,7 +1,7 @@
-"""The interface of runners of defenses (R28), how they are asked, and their faults (R30).
+"""The interface of runners, which execute defenses (R28); the exchange of batches; faults (R30).
 
-A runner opens a session for one run; the session answers batches until it is closed. Whatever happens inside comes out
-as answers or as a RunnerFault with a code of the closed list, never as another exception.
+A runner opens a session for one run; the session answers batches until it is closed. The result is always
+answers or a RunnerFault with a code of the closed list, never another exception.
 """
 
 import os
@@ -33,8 +33,7 @@ from scoring.rules import PLATFORM_FAULTS
 T = TypeVar("T")
 Load = Callable[[PlannedBatch[T], Pixels], None]
 """Reads the pictures of a batch into an array."""
-# For how long the first batch waits for the second. Sent alone, it would leave half of the processors idle until its
-# answer comes.
+# How long the first batch waits for the second: alone, it would leave half of the processors idle.
 SECOND_BATCH_SECONDS = 0.05
 # Batches in hand. Where a network works in this process, the thread that reads them gets so little time that one batch
 # ahead of those sent is not enough. More would claim runs too early: if the defense fails, they have to be given back.
@@ -55,7 +54,7 @@ class DefenseRunner(BatchSession, Protocol):
 
 
 class Runner(Protocol):
-    """A way to run defenses: in the worker for reference ones, sealed away for everybody else's."""
+    """A way to run defenses: in the worker process for reference defenses, in a sealed container for all others."""
 
     def open(
         self,
@@ -90,7 +89,7 @@ def converse(
     load: Load[T],
     check: Callable[[], None],
 ) -> Iterator[tuple[PlannedBatch[T], BatchAnswers, int]]:
-    """Ask a session about batches in their order; yield each with its answers and the nanoseconds that it took.
+    """Send batches to a session in order; yield each with its answers and its time in nanoseconds.
 
     While the session works on one batch the next is sent, and those after it are read in a thread: `load` writes a
     batch to where the session has room for it. Answers are yielded when the next batch is on its way, so that the
@@ -104,10 +103,10 @@ def converse(
     free_since = 0  # when the session had answered everything before
 
     def send(batch: PlannedBatch[T], images: Pixels) -> None:
-        sent = time.perf_counter_ns()  # before: who does not read the socket is not the quicker for it
+        sent = time.perf_counter_ns()  # before sending: a defense that does not read the socket gains no time
         # A fault of the batch before may show only now, while this one is being sent.
         with _naming(*(begun for begun, _, _ in outstanding), batch):
-            if session.places[0] is not images:  # or it would be written over pictures that are being answered
+            if session.places[0] is not images:  # otherwise it would overwrite pictures that are being answered
                 raise RuntimeError("a batch does not lie where the session has room for it")
             session.send(images)
         outstanding.append((batch, images, sent))
@@ -127,7 +126,7 @@ def converse(
             ahead.wait(SECOND_BATCH_SECONDS)
             while ahead or outstanding or taken:
                 check()
-                # Reading a picture may take longer than answering it: answers do not wait for that, nor their time.
+                # Reading a picture may take longer than answering it: answers and their measured time exclude it.
                 if len(outstanding) < MOST_OUTSTANDING and (ahead.is_read() or not (outstanding or taken)):
                     send(*ahead.take())
                 elif ahead.begin():
@@ -141,7 +140,7 @@ def converse(
 
 
 def _lower_priority() -> None:
-    """Let a network on this machine's processors go before the calling thread, which is batches ahead of it."""
+    """Give a network on this machine's processors priority over the calling thread, which reads batches ahead."""
     if sys.platform == "linux":  # elsewhere a niceness is the whole process's
         os.nice(_NICENESS)
 
@@ -153,7 +152,7 @@ class _ReadAhead(Generic[T]):
         self, reader: Executor, batches: Iterator[PlannedBatch[T]], load: Load[T], places: Iterable[Pixels]
     ) -> None:
         self._reader, self._batches, self._load = reader, batches, load
-        self._places = deque(places)  # those that no batch lies in
+        self._places = deque(places)  # places without a batch
         self._all_places = len(self._places)
         self._reading: deque[tuple[PlannedBatch[T], Pixels, Future[None]]] = deque()
         self._next = self._fetched()
@@ -184,13 +183,13 @@ class _ReadAhead(Generic[T]):
         self._places.append(place)
 
     def wait(self, seconds: float) -> None:
-        """Wait until the first batch is read, and at most `seconds` more for the second."""
+        """Wait until the first batch is read, and at most `seconds` longer for the second."""
         images = [each for _, _, each in self._reading][:MOST_OUTSTANDING]
         wait(images[:1])
         wait(images, seconds)
 
     def is_read(self) -> bool:
-        """Say whether the pictures of the next batch are there; those that could not be read are not."""
+        """Say whether the pictures of the next batch were read without an error."""
         read = self._reading[0][2] if self._reading else None
         return read is not None and read.done() and not _has_failed(read)
 
@@ -200,7 +199,7 @@ class _ReadAhead(Generic[T]):
         try:
             read.result()
         finally:
-            del read  # else its error holds this frame, and the place with it
+            del read  # otherwise the error holds this frame, and with it the place
         return batch, place
 
 
@@ -210,7 +209,7 @@ def _has_failed(read: "Future[None]") -> bool:
 
 @contextmanager
 def _naming(*batches: PlannedBatch[T]) -> Iterator[None]:
-    """Let a fault in a step of the conversation name the batches that it may come from, if it is the defense's."""
+    """Turn a defense's fault inside into a BatchFault that names the batches that may have caused it."""
     try:
         yield
     except RunnerFault as fault:
@@ -246,7 +245,7 @@ def _check_array(name: str, array: Any, kind: Any, shape: tuple[int, ...]) -> No
 
 
 def as_fault(error: Exception) -> RunnerFault:
-    """Name an exception that came out of a defense's own code."""
+    """Return the fault for an exception of a defense's own code."""
     text = f"{type(error).__name__}: {error}"
     if is_gpu_out_of_memory(error):
         return RunnerFault(Fault.GPU_OUT_OF_MEMORY, text)
@@ -274,7 +273,7 @@ class ReferenceSession:
         return BatchAnswers(*self._guarded(lambda model: model.receive()))
 
     def close(self) -> None:
-        """Let go of the weights and of what the card holds."""
+        """Free the weights and the card's memory."""
         self._model = None
         free_memory()
 

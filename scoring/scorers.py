@@ -35,7 +35,7 @@ log = structlog.get_logger(__name__)
 
 
 class LocalScorer:
-    """Takes a device when it is first asked to work, and scores there; idle while other processes have them all."""
+    """Takes a free device at the first call of `work`, and scores there; idle while other processes have them all."""
 
     def __init__(self, *, folder: Path, device: str, runtime: str) -> None:
         self._folder, self._device, self._runtime = folder, device, runtime
@@ -44,9 +44,9 @@ class LocalScorer:
         self._seen, self._apart = float("-inf"), timedelta(0)
 
     def work(self) -> int:
-        """Do the next pieces of work, if there are any and a device for them, and return how many there were.
+        """Do the next pieces of work, if any and if a device is free, and return how many.
 
-        None is begun while this machine's clock is not the database's: leases would end early or late for others.
+        None is begun while this machine's clock differs from the database's: leases would end early or late for others.
         """
         scorer = self._scorer or self._start()
         if scorer is None:
@@ -62,7 +62,7 @@ class LocalScorer:
         return scorer.work()
 
     def close(self) -> None:
-        """End what is loaded."""
+        """End the loaded session."""
         if self._scorer is not None:
             self._scorer.close()
 
@@ -79,7 +79,7 @@ class LocalScorer:
 
 
 def take_device(folder: Path, setting: str, runtime: str) -> "Runners | None":
-    """Take a free device of this machine for this process, swept clean; None when other processes have them all.
+    """Take a free device of this machine, without leftovers, for this process; None when other processes have all.
 
     `setting` is auto, cpu or cuda; InvalidInput when there is no such device at all.
     """
@@ -126,11 +126,11 @@ class Runners:
         return self._containers()
 
     def offered(self) -> str:
-        """Return what carries strangers' defenses here now; empty while no container engine answers."""
+        """Return the runtime for submitted defenses on this machine; empty while no container engine answers."""
         if self._runtime == "docker":
             try:
                 connect(seconds=_ENGINE_ANSWERS_SECONDS).close()
-            except RunnerFault:  # the page of the queue tells it, and what is tried all the same says why
+            except RunnerFault:  # the queue's page shows it, and a try would report the reason
                 return ""
         return self._runtime
 
@@ -163,7 +163,7 @@ class Runners:
 
 
 def limits_of(policy: Policy) -> DefenseLimits:
-    """Return what a policy lets a defense use (R28)."""
+    """Return the resource limits of a defense under a policy (R28)."""
     return DefenseLimits(
         memory_mib=policy.defense_memory_mib,
         cpus=policy.defense_cpus,
@@ -173,7 +173,7 @@ def limits_of(policy: Policy) -> DefenseLimits:
 
 
 def deadlines_of(policy: Policy, rows: int) -> ConversationDeadlines:
-    """Return how long a policy lets a defense take whose batches have so many pictures (R30, R31)."""
+    """Return the time limits of a defense under a policy, for batches of this many pictures (R30, R31)."""
     return ConversationDeadlines(policy.start_seconds, policy.hello_seconds, rows * policy.seconds_per_picture)
 
 

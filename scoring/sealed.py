@@ -43,7 +43,7 @@ def archive_key(sha256: str) -> str:
 
 
 class ContainerRunner:
-    """Opens defenses in containers, one at a time on one device: whatever is still there when one opens is removed.
+    """Opens defenses in containers, one at a time on one device; leftover containers are removed at each opening.
 
     `scorer` is the same after a restart, `folder` belongs to it alone. `deadlines` takes the most rows of a batch.
     `address` is the engine's (empty: DOCKER_HOST), `runtime` another one than the engine's own, `gpu` the UUID of the
@@ -94,7 +94,7 @@ class ContainerRunner:
     ) -> DefenseSession:
         """Start `defense`; RunnerFault when its image cannot be had or it does not start.
 
-        A container of this scorer's that could not be removed when it was closed goes first, or nothing is started.
+        A container of this scorer that could not be removed earlier is removed first, or nothing is started.
         """
         if device == "cuda" and not self._gpu:
             raise RunnerFault(Fault.PLATFORM, "the scorer does not know which card a container may use")
@@ -118,13 +118,13 @@ class ContainerRunner:
         return opened
 
     def _refuse_without_memory(self) -> None:
-        """Start nothing that the machine could run out of memory with: the defense would be charged for it."""
+        """Refuse a start for which the machine could run out of memory: the defense would be blamed for that."""
         free, needed = free_memory_mib(), self._limits.memory_mib
         if free is not None and free < needed:
             text = f"the scorer's machine has {free:,} MiB of memory free, and a defense may use {needed:,} MiB"
             raise RunnerFault(Fault.PLATFORM, f"{text}: end other programs, or lower defense_memory_mib in the policy")
 
-    # Images: those of defenses come to the engine, and the longest unused ones go where room is short.
+    # Images of defenses are loaded into the engine; the longest unused are removed where room is short.
 
     def _ensure_image(self, defense: Defense) -> None:
         """Return when the engine has the image; `image_pull` when it cannot be had, `platform` without room for it."""
@@ -149,7 +149,7 @@ class ContainerRunner:
                 picture_store().fetch(archive_key(sha256), file)
         except PictureMissing as error:
             raise RunnerFault(Fault.IMAGE_PULL, str(error)) from error
-        except Exception as error:  # a bucket has many ways to be out of reach, and none is the defense's doing
+        except Exception as error:  # a bucket can fail in many ways, never by the defense's fault
             raise RunnerFault(Fault.PLATFORM, f"the image archive could not be read: {error}") from error
         if (found := file_sha256(path)) != sha256:
             raise RunnerFault(Fault.IMAGE_PULL, f"the image archive has the digest {found}, expected {sha256}")
@@ -162,7 +162,7 @@ class ContainerRunner:
             raise RunnerFault(Fault.PLATFORM, "the scorer's disk is too full for another image")
 
     def _enough(self) -> Callable[[], bool]:
-        """Return what says whether there is room, in the scorer's folder and where the engine keeps its images."""
+        """Return a function that says whether the scorer's folder and the engine's image storage have room."""
         with container.engine_errors():
             engine = Path(self._client.info()["DockerRootDir"])
         places = [place for place in (self._folder, engine) if place.exists()]

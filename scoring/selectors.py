@@ -18,16 +18,16 @@ from scoring.rules import DEFENSE_FAULTS
 
 Runs = QuerySet[Run]
 RULINGS_AT_ONCE = 500
-# What a defense is asked: each answer of a subquery's is to the question of the row outside.
+# Matches answers to the same question: the subquery's defense, picture and round are those of the outer row.
 SAME_QUESTION = {name: OuterRef(name) for name in ("defense", "image", "round")}
 LATEST_ANSWERS = 2_000
-# What belongs to a re-run counts once it is applied, all of it at once.
+# Answers of a re-run count once it is applied, all at once.
 _APPLIED = Q(rerun__isnull=True) | Q(rerun__state=RerunState.APPLIED)
 
 
 @dataclass(frozen=True, slots=True)
 class UnansweredPicture:
-    """A picture that a defense has not been asked about in some round, and the ruling that asks for it."""
+    """A picture without a run for a defense and round, and the ruling that requires it."""
 
     ruling_id: int
     image_id: int
@@ -46,7 +46,7 @@ class PlannedPicture(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AnswerSpread:
-    """How far a defense's answers to one picture lie apart, from round to round (R29).
+    """How much a defense's answers to one picture differ from round to round (R29).
 
     `pictures` were answered, `labels` and `scores` of them with different labels or scores; `largest` is the largest
     difference between two scores of one picture and class.
@@ -89,7 +89,7 @@ def defense_named(public_id: str, *, public: bool = False) -> Defense:
 
 
 def defenses_to_run() -> list[Defense]:
-    """Return those of the defenses in force whose program is here: of one that was read from a release it is not."""
+    """Return the defenses in force whose program is in this installation; one that was read from a release has none."""
     return [defense for defense in defenses_in_force() if not defense.copied]
 
 
@@ -127,7 +127,7 @@ def run_items(run: Run) -> list[PlannedPicture]:
 
 
 def runs_without_assessment() -> Runs:
-    """Return the finished runs whose answers nobody has looked at for breaks, oldest first.
+    """Return the finished runs whose answers were not searched for breaks yet, oldest first.
 
     Those of a re-run that is not applied are left out: their answers count for nothing.
     """
@@ -141,7 +141,7 @@ def predictions_of_run(run: Run) -> list[Prediction]:
 
 
 def predictions_in_force() -> QuerySet[Prediction]:
-    """Return the answers that count: of first runs and of applied re-runs, where no later one took their place.
+    """Return the answers that count: of first runs and of applied re-runs, unless a later answer replaced them.
 
     A defense has at most one for each picture and round.
     """
@@ -150,7 +150,7 @@ def predictions_in_force() -> QuerySet[Prediction]:
 
 
 def places_in_force() -> QuerySet[RunItem]:
-    """Return the places in plans whose answer counts, or will when it comes: one for each question to a defense.
+    """Return the places in plans whose answer counts now or once it comes: one for each defense, picture and round.
 
     Where an answer in force stands in another place, that one is meant and not this: of an answer that was replaced,
     and of a fault that a re-run got over.
@@ -160,8 +160,7 @@ def places_in_force() -> QuerySet[RunItem]:
 
 
 def runs_of_interest() -> Runs:
-    """Return the runs that anybody waits for or has answers of: without those of re-runs that came to nothing, and
-    those that a re-run was stopped with."""
+    """Return the runs that are waited for or have answers: all but those of cancelled re-runs and stopped ones."""
     stopped = {"rerun__isnull": False, "state": RunState.DEAD, "fault": Fault.CANCELLED}
     return Run.objects.exclude(rerun__state=RerunState.CANCELLED).exclude(**stopped)
 
@@ -175,7 +174,7 @@ def rerun_numbered(number: int) -> Rerun:
 
 
 def dead_runs() -> Runs:
-    """Return the runs that gave up by themselves."""
+    """Return the dead runs that were not stopped by a person."""
     return runs_of_interest().filter(state=RunState.DEAD)
 
 
@@ -189,7 +188,7 @@ def failures_in_a_row(defense_id: int) -> int:
 
 
 def has_answered(defense_id: int) -> bool:
-    """Say whether a defense ever answered anything, in an official run or before it was published."""
+    """Say whether a defense ever answered a picture, in an official run or in a trial."""
     if Prediction.objects.filter(defense=defense_id).exists():
         return True
     # A trial says how many rows or, the smoke test, whole rounds were answered; one that faulted at once has none.
@@ -198,7 +197,7 @@ def has_answered(defense_id: int) -> bool:
 
 
 def spread_between_rounds(answers: QuerySet[Prediction]) -> AnswerSpread:
-    """Return how far `answers`, all of one defense, lie apart from round to round."""
+    """Return how much `answers`, all of one defense, differ from round to round."""
     ends = {
         "label": Max("answer") - Min("answer"),
         "bird": Max("score_bird") - Min("score_bird"),
@@ -220,7 +219,7 @@ def is_randomised(defense: Defense) -> bool:
 
 
 def official_predictions() -> QuerySet[Prediction]:
-    """Return the answers in force of published defenses, once their run was looked at for breaks."""
+    """Return the answers in force of published defenses whose run was searched for breaks."""
     return predictions_in_force().filter(item__run__state=RunState.ASSESSED, defense__published_at__isnull=False)
 
 
@@ -238,7 +237,7 @@ def settled_items() -> QuerySet[RunItem]:
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """What the latest answers took: `batch_ms` is the median of their batches, in milliseconds, on `device`."""
+    """The time of the latest answers: `batch_ms` is the median of their batches, in milliseconds, on `device`."""
 
     pictures_per_second: float
     batch_ms: float

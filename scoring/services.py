@@ -1,4 +1,4 @@
-"""Changes of defenses, runs and predictions."""
+"""Services that change defenses, runs and predictions."""
 
 import random
 from collections.abc import Sequence
@@ -85,16 +85,16 @@ def _plan_for(defense: Defense, newest: int, *, policy: Policy, now: datetime, r
 def _plan_round(
     mark: PlanningProgress, number: int, after: int, *, policy: Policy, now: datetime, rng: random.Random
 ) -> int:
-    # Looked at before the lock, which is a write: a sweep with nothing to do must not wake the other workers.
+    # Checked before the lock, which is a write: a sweep with nothing to do must not wake the other workers.
     if not selectors.pictures_without_run(mark.defense_id, number, after, 1):
         return 0
     made, fresh = 0, number == policy.evaluation_runs
     while True:
         with transaction.atomic():
-            # One planner a defense; the constraint is the net.
+            # One planner for each defense; the database constraint is the safety net.
             PlanningProgress.objects.select_for_update().get(pk=mark.pk)
             waiting = selectors.pictures_without_run(mark.defense_id, number, after, PICTURES_PER_RUN)
-            # One run has pictures of one size, whatever the policy said when they came.
+            # All pictures of a run have one size, whatever the policy was when they were received.
             chosen = next((list(same) for _, same in groupby(waiting, lambda each: each.width)), [])
             if not chosen:
                 return made
@@ -131,7 +131,7 @@ def run_make(image_ids: Sequence[int], *, rng: random.Random, **values: Any) -> 
 def _seed_of_round(defense_id: int, number: int, now: datetime, rng: random.Random) -> int:
     """One seed for a round's runs of a day, so that they can follow each other in one loaded defense.
 
-    Seeds are published with the week: who knows them must not be able to foresee what a defense will draw.
+    Seeds are published with the week: a reader must not be able to foresee what a defense will draw.
     """
     before = Run.objects.filter(
         defense=defense_id, round=number, rerun__isnull=True, fresh=False, created_at__gte=now - SEED_LIVES
@@ -141,7 +141,7 @@ def _seed_of_round(defense_id: int, number: int, now: datetime, rng: random.Rand
 
 
 def _advance(mark: PlanningProgress, newest: int, rounds: int, now: datetime) -> None:
-    """Move the mark behind what is planned for sure: what was already seen a while before this sweep looked."""
+    """Move the mark past rulings that are surely planned: those seen some time before this sweep."""
     if mark.rounds != rounds:
         moved = {"rounds": rounds, "through_ruling": 0, "seen_ruling": newest, "seen_at": now}
     elif mark.seen_at + SETTLED_AFTER <= now and newest > mark.through_ruling:
@@ -158,7 +158,7 @@ def _advance(mark: PlanningProgress, newest: int, rounds: int, now: datetime) ->
 
 
 class PreferredRuns(NamedTuple):
-    """Runs that a scorer can go on with at once: those of one round of a defense, of one re-run or of none."""
+    """Runs that a scorer can do next without reloading: those of one defense and round, of one re-run or of none."""
 
     defense: int
     round: int
@@ -168,8 +168,8 @@ class PreferredRuns(NamedTuple):
 def run_claim(*, worker: str, now: datetime, preferred: PreferredRuns | None = None) -> Run | None:
     """Lease a queued run to `worker`; None when none waits.
 
-    First another one of those `preferred` by what the scorer has loaded; else the one that waits longest, answers that
-    are given again behind all that were never given. Runs are planned one defense after the other, so that a scorer
+    First a run that is `preferred` for the scorer's loaded defense; else the one that waits longest, re-runs after all
+    first runs. Runs are planned one defense after the other, so that a scorer
     meets them in that order.
     """
     if preferred and (alike := run_claim_alike(worker=worker, now=now, preferred=preferred)) is not None:
@@ -188,7 +188,7 @@ def run_claim_alike(*, worker: str, now: datetime, preferred: PreferredRuns) -> 
 
 
 class DefensePrediction(NamedTuple):
-    """What a defense answered for one place in a run's plan: of a Prediction, what its run does not say."""
+    """A defense's answer for one place in a run's plan: the fields of a Prediction without those of its run."""
 
     item_id: int
     image_id: int
@@ -204,7 +204,7 @@ class DefensePrediction(NamedTuple):
 
 @transaction.atomic
 def run_finish(run: Run, answers: Sequence[DefensePrediction], *, device: str, now: datetime) -> None:
-    """Keep the answers of a whole run and end it, both or neither; LeaseLost when the attempt is stale."""
+    """Store the answers of a whole run and end it, both or neither; LeaseLost when the attempt is stale."""
     leases.end_lease(run, RunState.FINISHED, device=device[:120], finished_at=now)
     planned = set(RunItem.objects.filter(run=run).values_list("pk", flat=True))
     if len(answers) != len(planned) or {each.item_id for each in answers} != planned:
@@ -224,12 +224,12 @@ def run_finish(run: Run, answers: Sequence[DefensePrediction], *, device: str, n
 
 @transaction.atomic
 def run_part(run: Run, items: Sequence[selectors.PlannedPicture], fault: Fault, text: str, *, now: datetime) -> bool:
-    """Give the pictures of a failed batch a run apart, so that one of them cannot take the others along (R30).
+    """Move the pictures of a failed batch to a run of their own, so that one of them cannot fail the others (R30).
 
-    Half of them when they are all the run has. What is left of the run waits at once, with its plan closed up. Returns
-    False, changing nothing, where parting has an end (`rules.is_parted`). LeaseLost when the attempt is stale.
+    Moves half of them when the run has no others. The rest of the run waits again at once, with its plan renumbered.
+    Returns False, changing nothing, where splitting ends (`rules.is_parted`). LeaseLost when the attempt is stale.
     """
-    # In the order of locks that cancelling a re-run keeps, which would miss a run that is being made beside it.
+    # Locks in the same order as cancelling a re-run, which would otherwise miss a run that is created meanwhile.
     if run.rerun_id is not None:
         Rerun.objects.select_for_update().get(pk=run.rerun_id)
     all_items = selectors.run_items(run)
@@ -268,7 +268,7 @@ def _close_up(items: Sequence[selectors.PlannedPicture], run: Run, to: Run) -> N
 def runs_retry(*, now: datetime, run: int | None = None, by: User | None = None) -> int:
     """Queue again, for one try each, the runs that the platform's faults ended, or the one `run`; return how many.
 
-    `by` is the organizer who asks, None for a command of the server.
+    `by` is the organizer who requests it, None for a command of the server.
     """
     dead = selectors.dead_runs().filter(fault__in=rules.PLATFORM_FAULTS, defense__retired_at__isnull=True)
     chosen = dead if run is None else dead.filter(pk=run)
@@ -279,7 +279,7 @@ def runs_retry(*, now: datetime, run: int | None = None, by: User | None = None)
 
 
 def run_assessed(run: Run) -> bool:
-    """Note that a finished run's answers were looked at for breaks; False when somebody else noted it first."""
+    """Record that a finished run's answers were searched for breaks; False when another process did so first."""
     changed = Run.objects.filter(pk=run.pk, state=RunState.FINISHED).update(state=RunState.ASSESSED)
     return changed == 1
 
@@ -288,6 +288,6 @@ def run_assessed(run: Run) -> bool:
 
 
 def scorer_seen(name: str, *, device: str, runtime: str, held: str, now: datetime) -> None:
-    """Note that a scorer is alive and what it does, for the overview; `held` is empty while it waits."""
+    """Record that a scorer is alive and what it does, for the overview; `held` is empty while it waits."""
     told = {"device": device[:120], "runtime": runtime, "held": held[:120], "seen_at": now}
     Scorer.objects.update_or_create(name=name[:80], defaults=told, create_defaults=told | {"started_at": now})

@@ -1,4 +1,4 @@
-"""Sweeps of scoring."""
+"""Celery sweeps (periodic jobs) of scoring."""
 
 import random
 

@@ -1,22 +1,22 @@
-"""Programs that run without a container, in a demo only; the contest registers them."""
+"""Registry of programs that run without a container, in a demo only; the contest fills it."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from scoring.models import Defense
 
-if TYPE_CHECKING:  # the web process never runs one and needs no arrays
+if TYPE_CHECKING:  # the web process never runs one and needs no NumPy
     from scoring.runner import Runner
 
 Find = Callable[[Defense], "Runner | None"]
 
 
 class TrustedPrograms:
-    """Where the answer comes from: until somebody says so, no program is known."""
+    """The registered function; before registration no program is trusted."""
 
     find: Find = staticmethod(lambda _: None)
 
 
 def register_trusted_programs(find: Find) -> None:
-    """Let `find` say from now on how a known program runs; for an application's start."""
+    """Register `find`, which returns the runner of a trusted program; called at the application's start."""
     TrustedPrograms.find = staticmethod(find)

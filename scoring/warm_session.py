@@ -1,4 +1,4 @@
-"""Keeps a defense loaded between runs."""
+"""Keeps a defense loaded from one run to the next."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from scoring.models import Defense, Run
 from scoring.runner import DefenseRunner, Runner, RunnerFault
 from scoring.services import PreferredRuns
 
-# Then whatever waits longest has its turn: new runs for what is loaded must not keep others waiting for ever.
+# Afterwards the work that waits longest has its turn: runs of the loaded defense must not block others for ever.
 MOST_IN_A_ROW = 32
 
 log = structlog.get_logger(__name__)
@@ -30,13 +30,13 @@ class WarmSession:
 
     @property
     def preferred(self) -> PreferredRuns | None:
-        """Return which runs the open session is good for; None without one, and after each MOST_IN_A_ROW of them."""
+        """Return which runs fit the open session; None without a session, and after each MOST_IN_A_ROW runs."""
         return None if self._loaded is None or self._runs % MOST_IN_A_ROW == 0 else self._loaded[0]
 
     def session(self, run: Run, image_size: int, cancelled: Callable[[], bool] = never_stopped) -> DefenseRunner:
         """Return a session for `run`: the open one if it is for the same, else a new one; RunnerFault if none starts.
 
-        A fresh run always gets a new one (R29). From now on `cancelled` says whether waiting for answers is in vain.
+        A fresh run always gets a new one (R29). From now on `cancelled` says whether to stop waiting for answers.
         """
         self._cancelled = cancelled
         wanted = _wanted(run, image_size)
@@ -67,13 +67,13 @@ class WarmSession:
 
         Nothing else is opened before it is gone.
         """
-        self._loaded, self._runs = None, 0  # what could not be closed is for no run any longer
+        self._loaded, self._runs = None, 0  # a session that could not be closed serves no other run
         if self._session is not None:
             self._session.close()
         self._session = None
 
     def drop(self) -> None:
-        """End the open session; what does not go away is tried again before the next is opened."""
+        """End the open session; if it does not end, closing is tried again before the next is opened."""
         loaded = self._loaded
         try:
             self.close()

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-if TYPE_CHECKING:  # the web process reads the declarations and needs no arrays
+if TYPE_CHECKING:  # the web process reads the declarations and needs no NumPy
     import numpy as np
     from numpy.typing import NDArray
 
@@ -58,7 +58,7 @@ class AtOnce(ABC):
 
 
 def answered(model: Model, images: "Pixels") -> "Answered":
-    """Return what `model` answers to one batch."""
+    """Return the answers of `model` to one batch."""
     model.send(images)
     return model.receive()
 

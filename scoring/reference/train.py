@@ -1,4 +1,4 @@
-"""Fit the demo defenses on drawn pictures: `python -m scoring.reference.train`, about a minute on two cores.
+"""Fits the demo defenses on drawn pictures: `python -m scoring.reference.train`, about a minute on two cores.
 
 Writes the two weight files beside this module. Anybody may run it; the same seed draws the same pictures, and the
 numbers come out equal up to the rounding of another processor or torch.

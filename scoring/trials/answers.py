@@ -1,4 +1,4 @@
-"""Stores the answers of a trial as packed rows of 20 bytes."""
+"""Packs and unpacks the predictions of a trial, in rows of 20 bytes."""
 
 from collections.abc import Iterable
 
@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 Rows = NDArray[np.void]
 
-# `picture` is the number of a PrivatePicture in a trial over a private set, of an Image in all others; `label` an
-# Outcome. What a fault took the place of has no row.
+# `picture` is the number of a PrivatePicture in a trial over a private set, of an Image in all others; `label` a
+# DefenseAnswer. A picture without an answer, because of a fault, has no row.
 ROW = np.dtype(
     [("picture", "<i8"), ("variant", "u1"), ("label", "i1"), ("zero", "<u2"), ("scores", "<f4", (2,))], align=False
 )

@@ -1,6 +1,6 @@
 """Finds defenses that copy another one: by image, weights and answers.
 
-A flag is a hint with its figures, for people to judge; nothing follows from it by itself.
+A flag is a hint with its figures, for people to judge; it has no automatic effect.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from scoring.models import CopyFlag, Defense, Trial
 from scoring.trials import answers, selectors, totals
 from scoring.trials.totals import Given
 
-# The layer of a step that changes no file: an empty tar.
+# The layer of a build step that changes no file: an empty tar.
 EMPTY_LAYER = f"sha256:{hashlib.sha256(bytes(1024)).hexdigest()}"
 _PICTURES, _PRIVATE = "image", "private"
 _AT_ONCE = 1000  # pictures asked about in one statement
@@ -28,7 +28,7 @@ def copies_flag(*, now: datetime) -> int:
     newcomers = [(newcomer, trial_answers(newcomer)) for newcomer in selectors.defenses_before_publication()]
     if not newcomers:
         return 0
-    # What a defense answered is read once, for all newcomers.
+    # The answers of a defense are read once, for all new defenses.
     images = sorted({number for _, given in newcomers for kind, number in given if kind == _PICTURES})
     published = Defense.objects.filter(published_at__isnull=False).order_by("id")
     return sum(_flag_all(newcomers, other, images, now) for other in published)

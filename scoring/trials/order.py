@@ -1,7 +1,7 @@
 """The secret order of a trial's pictures (R31). Pure.
 
-A defense is told a seed, and whoever knows how a set was imported knows how its numbers follow each other. Neither may
-say which picture comes when: a place would tell the class.
+A defense gets a seed, and people who know how a set was imported know the order of its numbers. The order of a trial
+must not follow from either, because a picture's place would reveal its class.
 """
 
 import hmac

@@ -1,4 +1,4 @@
-"""The private eligibility set (R31). Its pictures are not Images, so nothing serves or releases them.
+"""Services of the private eligibility set (R31). Its pictures are not Images, so nothing serves or releases them.
 
 They lie under a prefix of their own in the store. A set is filled picture by picture and complete in one moment; from
 then on it never changes, and the newest complete one is in force.
@@ -31,7 +31,7 @@ def private_key(pixels_sha256: str) -> str:
 
 @transaction.atomic
 def private_set_begin(*, note: str, path: str = "", by: User | None, now: datetime) -> tuple[PrivateSet, bool]:
-    """Return the set that pictures of `path` come in to, and whether it is new: an unfinished one is gone on with.
+    """Return the set into which pictures of `path` are imported, and whether it is new; an unfinished one is continued.
 
     Raises InvalidInput without a note for a new set, Conflict when another import began one at the same moment, or
     when the unfinished one has another path or note.
@@ -60,7 +60,7 @@ def _unfinished() -> PrivateSet | None:
 
 
 def _refuse_other(unfinished: PrivateSet, path: str, note: str) -> None:
-    """Refuse to go on with a set from elsewhere: its pictures and its note would be of two imports."""
+    """Refuse to continue a set from another path or with another note: it would mix two imports."""
     if unfinished.path == path and note in {"", unfinished.note}:
         return
     raise Conflict(
@@ -75,7 +75,7 @@ def _refuse_other(unfinished: PrivateSet, path: str, note: str) -> None:
 def private_set_start_over(*, note: str, path: str, by: User | None, now: datetime) -> tuple[PrivateSet, int]:
     """Drop an unfinished set with its pictures, and begin one; return that and how many pictures were dropped.
 
-    Without a note the one of before is kept, where the path is the same. Raises as `private_set_begin` does; then
+    Without a note the earlier one is kept, where the path is the same. Raises as `private_set_begin` does; then
     nothing is dropped.
     """
     unfinished, dropped = _unfinished(), 0

@@ -1,6 +1,6 @@
-"""Invisible alterations of pictures, to test for memorised ones.
+"""The memorisation probe: alters pictures invisibly, to find defenses that memorised published ones.
 
-A defense that looks pictures up finds none of these; one that looks at them answers as before.
+A defense that looks pictures up in a table finds none of these; one that analyses them answers as before.
 """
 
 import numpy as np

@@ -12,19 +12,19 @@ FindAt = Callable[[datetime], "QuerySet[Image]"]
 
 
 class PublishedImages:
-    """Where the answers come from: until somebody says so, nothing is public and nothing was attacked."""
+    """The registered functions; before registration no picture is public and none is an attack."""
 
     find: Find = staticmethod(lambda: Image.objects.none())
     find_attacks: FindAt = staticmethod(lambda now: Image.objects.none())
 
 
 def register_published(find: Find, find_attacks: FindAt) -> None:
-    """Let these say from now on which pictures are public and which are attacks; for an application's start."""
+    """Register functions that return the public pictures and the attacks; called at the application's start."""
     PublishedImages.find, PublishedImages.find_attacks = staticmethod(find), staticmethod(find_attacks)
 
 
 def published_pictures() -> "QuerySet[Image]":
-    """Return the pictures that anybody can have seen."""
+    """Return the public pictures."""
     return PublishedImages.find()
 
 

@@ -1,6 +1,6 @@
 """Queries for trials and eligibility (R31).
 
-What leaves this module for a page is totals and verdicts. Pictures, hashes, classes and answers of a trial do not.
+Pages get only totals and verdicts from this module, never pictures, hashes, classes or answers of a trial.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ _TOLD = (
 )
 
 
-# What a trial is about -----------------------------------------------------------------------------------------------
+# Pictures of a trial --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def earlier_questions(*, now: datetime) -> list[TrialPicture]:
 
 
 def pictures_fingerprint(questions: Iterable[TrialPicture]) -> str:
-    """Return what tells these pictures with these classes from any others, in whichever order they come."""
+    """Return a fingerprint of these pictures with their classes, independent of their order."""
     told = sorted(f"{question.picture} {question.label}" for question in questions)
     return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
@@ -97,7 +97,7 @@ def _ruled(rulings: QuerySet[Ruling]) -> list[TrialPicture]:
     return [TrialPicture(image, sha, Label(label), width) for image, sha, label, width in values]
 
 
-# The queue -----------------------------------------------------------------------------------------------------------
+# The queue ------------------------------------------------------------------------------------------------------------
 
 
 def trials_waiting(*, now: datetime) -> QuerySet[Trial]:
@@ -115,18 +115,18 @@ def trial_waits_longest(*, now: datetime) -> bool:
 
 
 def dead_trials() -> QuerySet[Trial]:
-    """Return the trials that gave up and are the newest of their kind: somebody has to ask for them again."""
+    """Return the dead trials that are the newest of their kind: somebody has to request them again."""
     newer = Trial.objects.filter(defense=OuterRef("defense"), kind=OuterRef("kind"), number__gt=OuterRef("number"))
     dead = Trial.objects.filter(~Exists(newer), state=RunState.DEAD)
     return dead.select_related("defense").defer("answers", "log").order_by("finished_at", "id")
 
 
 def trials_to_retry() -> QuerySet[Trial]:
-    """Return the dead trials that the platform is to blame for, of defenses whose place no newer version took."""
+    """Return the dead trials that faults of the platform ended, of defenses that are not retired."""
     return dead_trials().filter(fault__in=PLATFORM_FAULTS, defense__retired_at__isnull=True)
 
 
-# What came out -------------------------------------------------------------------------------------------------------
+# Results --------------------------------------------------------------------------------------------------------------
 
 
 def defenses_before_publication() -> QuerySet[Defense]:
@@ -147,7 +147,7 @@ def newest_trials(defenses: Iterable[int]) -> dict[int, Newest]:
 
 
 def has_passed(trial: Trial, policy: Policy) -> bool:
-    """Say whether a trial is finished and good enough for the next one to begin: it meets what it decides.
+    """Say whether a trial is finished and meets its conditions, so that the next one may begin.
 
     A probe decides nothing: its figures are for the board.
     """
@@ -173,7 +173,7 @@ def _is_quick(numbers: dict[str, Any], policy: Policy) -> bool:
     return totals.is_quick_enough(rows, milliseconds, seconds_per_picture=policy.seconds_per_picture)
 
 
-# The conditions that the outcome of a trial decides (R31), and what meets each.
+# The conditions that each kind of trial decides (R31), and the test for each.
 DECIDES: dict[TrialKind, tuple[EligibilityCondition, ...]] = {
     TrialKind.SMOKE: (EligibilityCondition.CONTAINER,),
     TrialKind.PRIVATE: (EligibilityCondition.PRIVATE, EligibilityCondition.SPEED),
@@ -189,7 +189,7 @@ _MEETS: dict[EligibilityCondition, Callable[[dict[str, Any], Policy], bool]] = {
 
 
 class TrialSources:
-    """What trials ask about at `now`; each is read once, and only when somebody wants to know."""
+    """The pictures that trials use at `now`; each source is read once, on demand."""
 
     def __init__(self, now: datetime) -> None:
         self._now = now
@@ -207,10 +207,10 @@ class TrialSources:
 
 
 def is_outdated(trial: Trial, present: TrialSources) -> bool:
-    """Say whether a finished trial has to be done again because it asked about something else than is asked now.
+    """Say whether a finished trial has to be repeated because it used other pictures than a trial would use now.
 
-    The attacks themselves are compared, not when they were ruled on: a ruling may be seen later than it was made. Who
-    failed on the attacks of then is through with it: more of them change nothing.
+    The attacks themselves are compared, not when they were ruled on: a ruling may be seen later than it was made. A
+    failure on the earlier attacks is final: more attacks change nothing.
     """
     if trial.state != RunState.FINISHED:
         return False
@@ -233,7 +233,7 @@ def next_kind(newest: Newest, policy: Policy, present: TrialSources) -> TrialKin
 
 @dataclass(frozen=True, slots=True)
 class ConditionFinding:
-    """How a defense stands with one condition (R31): the figures that say so, and when they were found."""
+    """The status of one condition for a defense (R31), with its figures and their time."""
 
     condition: EligibilityCondition
     standing: ConditionStatus
@@ -243,7 +243,7 @@ class ConditionFinding:
 
 @dataclass(frozen=True, slots=True)
 class DefenseEligibility:
-    """How a defense stands with every condition."""
+    """The status of every condition for a defense."""
 
     findings: tuple[ConditionFinding, ...]
 
@@ -259,15 +259,15 @@ class DefenseEligibility:
 
 
 def eligibility_of(defense: Defense, policy: Policy, *, now: datetime) -> DefenseEligibility:
-    """Return how `defense` stands with the conditions of R31 under `policy` at `now`. Totals only.
+    """Return the status of the conditions of R31 for `defense` under `policy` at `now`. Totals only.
 
-    After its publication it stands as it did then: what came later reaches it in official runs.
+    After publication the status stays as it was then: later attacks reach the defense in official runs.
     """
     return eligibilities([defense], policy, now=now)[defense.pk]
 
 
 def eligibilities(defenses: Iterable[Defense], policy: Policy, *, now: datetime) -> dict[int, DefenseEligibility]:
-    """Return defense -> how it stands with the conditions, with as many questions for a list as for one."""
+    """Return defense -> its status of the conditions, in as many queries for a list as for one."""
     rows = list(defenses)
     ids = [row.pk for row in rows]
     newest, present = newest_trials(ids), TrialSources(now)
@@ -322,7 +322,7 @@ def _framework(check: FrameworkCheck | None) -> ConditionFinding:
 
 
 def framework_checks_of(defense: Defense) -> list[FrameworkCheck]:
-    """Return what people said of a defense's framework, newest first; the first holds."""
+    """Return the checks of a defense's framework by people, newest first; the first is in force."""
     return list(FrameworkCheck.objects.filter(defense=defense).select_related("checked_by").order_by("-pk"))
 
 
@@ -339,5 +339,5 @@ def smoke_log_of(defense: Defense) -> str:
 
 
 def copy_flags_of(defense: Defense) -> list[CopyFlag]:
-    """Return what says that this defense looks like another one, oldest first."""
+    """Return the flags that this defense looks like a copy of another one, oldest first."""
     return list(CopyFlag.objects.filter(defense=defense).select_related("original").order_by("found_at", "id"))

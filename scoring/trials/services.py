@@ -1,4 +1,4 @@
-"""Changes of trials (R31)."""
+"""Services that change trials (R31)."""
 
 import random
 from datetime import datetime
@@ -24,7 +24,7 @@ SEED_BITS = 63  # as an official run's: a seed must not tell a defense which of 
 def trial_request(
     defense: Defense, kind: TrialKind, *, by: User | None, policy: Policy, now: datetime, rng: random.Random
 ) -> Trial:
-    """Queue a trial of `defense`. `by` is the organizer who asks, None when it follows from the one before.
+    """Queue a trial of `defense`. `by` is the organizer who requests it, None when it follows from the trial before.
 
     Raises Conflict as `trial_possible` does.
     """
@@ -46,12 +46,12 @@ def trial_request(
                 subject: Subject = {"defense": [defense.public_id], "trial": [trial.pk]}
                 audit("trial.ask", by=by, subject=subject, now=now, private={"kind": str(kind)})
             return trial
-    except IntegrityError:  # somebody asked for it at the same moment
+    except IntegrityError:  # somebody requested it at the same moment
         raise _under_way() from None
 
 
 def trial_possible(defense: Defense, kind: TrialKind, *, policy: Policy) -> PrivateSet | None:
-    """Return the private set that a trial would ask about, None for the kinds that need none.
+    """Return the private set that a trial would use, None for the kinds that need none.
 
     Raises Conflict for a defense whose place a newer version took, when a trial of this kind is under way, when a
     container has not passed those that come before, and without a private set for the trial that needs one.
@@ -91,8 +91,8 @@ def _set_for(kind: TrialKind) -> PrivateSet | None:
 def trials_plan(*, policy: Policy, now: datetime, rng: random.Random) -> int:
     """Queue the next trial of each container before its publication; return how many. Idempotent.
 
-    One follows the other, each only when the one before was passed; without a private set they wait for one. What
-    new attacks or a new private set have overtaken is asked again, all of it.
+    Each trial begins only when the one before was passed; without a private set it waits for one. Trials that new
+    attacks or a new private set make outdated are repeated completely.
     """
     present = selectors.TrialSources(now)
     waiting = {defense.pk: defense for defense in selectors.defenses_before_publication()}
@@ -138,7 +138,7 @@ def trials_retry(*, now: datetime, trial: int | None = None, by: User | None = N
 
 
 def trial_finish(trial: Trial, *, now: datetime, **found: object) -> None:
-    """Keep what came out of a trial and end it; LeaseLost when the attempt is stale."""
+    """Store the result of a trial and end it; LeaseLost when the attempt is stale."""
     leases.end_lease(trial, RunState.FINISHED, finished_at=now, **found)
 
 

@@ -1,6 +1,6 @@
 """Stores a submitted defense (R28): image archive, source and weights, by their hashes.
 
-Everything is a stranger's. It is read and measured here; nothing is unpacked and nothing is run.
+No file is trusted. This module reads and measures files; it unpacks and runs nothing.
 """
 
 import hashlib
@@ -113,7 +113,7 @@ def submit_files(
     description: str = "",
     now: datetime,
 ) -> tuple[Defense, bool]:
-    """Take a container in, as `keep_files` does, and return its row and whether it is new.
+    """Store a submitted container, as `keep_files` does, and return its row and whether it is new.
 
     The same image under the same name is one row. The files lie in the store before the row names them. Raises
     InvalidInput with what to change.
@@ -132,10 +132,10 @@ def submit_files(
 def keep_files(
     archive: Path | None, *, image: str = "", source: Path | None, weights: Sequence[Path]
 ) -> tuple[dict[str, Any], dict[str, Path]]:
-    """Keep what was handed in, and return what a row says of it, and its files by their keys in the store.
+    """Store a submission, and return the fields of its row, and its files by their keys in the store.
 
-    It is the archive of an image or, without one, `image`, its name and digest in a registry. Who commits the row
-    calls `put_files` with these files again. Raises InvalidInput with what to change; then nothing was kept.
+    It is the archive of an image or, without one, `image`, its name and digest in a registry. The caller commits the
+    row and calls `put_files` with these files again. Raises InvalidInput with what to change; then nothing was kept.
     """
     what = _in_registry(image) if archive is None else _archived(archive)
     hashes = {
@@ -147,7 +147,7 @@ def keep_files(
         files[archive_key(what["archive"])] = archive
     if source is not None:
         files[source_key(hashes["source"])] = source
-    if len(weights) == 1:  # several have one hash, which names none of them
+    if len(weights) == 1:  # several files have one common hash, which names none of them
         files[weights_key(hashes["weights"])] = weights[0]
     put_files(files)
     return what | hashes, files
@@ -174,7 +174,7 @@ def _archived(archive: Path) -> dict[str, Any]:
 
 
 def _in_registry(image: str) -> dict[str, Any]:
-    """Return what is known of an image that the scorers fetch from its registry: its layers are not."""
+    """Return the known facts of an image that scorers fetch from its registry: its layers are unknown."""
     named = _IN_REGISTRY.fullmatch(image.strip()) if len(image) <= LONGEST_IMAGE else None
     if named is None:
         words = "Name the image with its digest, for example ghcr.io/team/defense@sha256: and 64 hexadecimal digits."
@@ -251,7 +251,7 @@ def _check_zip(file: IO[bytes], what: str, field: str) -> None:
 
 
 def _harm(archive: zipfile.ZipFile) -> str:
-    """Say what is wrong with a zip; empty where nothing is."""
+    """Say what is wrong with a zip; empty for a valid one."""
     seen: dict[str, bool] = {}
     for entry in archive.infolist():
         name = entry.orig_filename.removeprefix("./").removesuffix("/")  # as some programs begin each name
@@ -262,7 +262,7 @@ def _harm(archive: zipfile.ZipFile) -> str:
         if name in seen:
             return f"{_path_shown(entry)} is in it twice"
         seen[name] = entry.is_dir()
-        archive.open(entry).close()  # what stands before the content has to say the same as the list
+        archive.open(entry).close()  # the header before the content must agree with the directory
     unpacked = sum(entry.file_size for entry in archive.infolist())
     packed = sum(entry.compress_size for entry in archive.infolist())
     if behind := next(
@@ -287,7 +287,7 @@ def _harm_of_entry(entry: zipfile.ZipInfo, name: str) -> str:
 
 
 def _is_portable(name: str) -> bool:
-    """Say whether a name is the same place on every system: Windows takes a backslash and a colon for more."""
+    """Say whether a name means the same path on every system: on Windows a backslash and a colon are special."""
     return is_plain_path(name) and name.isprintable() and "\\" not in name and ":" not in name
 
 
@@ -298,7 +298,7 @@ def source_listing(defense: Defense) -> SourceListing:
 
 
 def open_source(defense: Defense) -> BinaryIO:
-    """Return the zip that was handed in as a file that is gone when it is closed.
+    """Return the submitted zip as a temporary file that is removed when it is closed.
 
     Raises NotFound when none was handed in, when the store lost it, and when the store cannot be read.
     """

@@ -14,10 +14,10 @@ from labeling.enums import Label
 from scoring.enums import DefenseAnswer
 from scoring.rules import is_mistaken_outcome
 
-# A memorisation probe is shown to the board when chance explains it this badly, or the difference is this large.
+# The board sees a memorisation probe when its probability by chance is this low, or the difference this large.
 SHOWN_BELOW_P = 0.01
 SHOWN_ABOVE_POINTS = 10
-# How much two defenses have to answer alike before somebody looks at them.
+# From this agreement on, people should compare two defenses.
 ALIKE_PICTURES, ALIKE_ANSWERED = 50, 10
 ALIKE_SCORES = 1e-4
 
@@ -27,7 +27,7 @@ Answered = int | None
 
 @dataclass(frozen=True, slots=True)
 class AnswerTotals:
-    """How the answers to some pictures were; every picture is in exactly one of the four parts."""
+    """Counts of answers to a set of pictures; every picture is in exactly one of the four parts."""
 
     pictures: int = 0
     right: int = 0
@@ -43,7 +43,7 @@ class AnswerTotals:
 
     @property
     def mistakes(self) -> int:
-        """What counts as wrong: before publication a fault does, for it would hide an answer otherwise (R30)."""
+        """The count of wrong answers; before publication a fault counts as wrong, as it could hide an answer (R30)."""
         return self.wrong + self.faults
 
 
@@ -64,7 +64,7 @@ def _part(label: Label, answer: Answered) -> str:
 
 
 def read_totals(numbers: Mapping[str, Any]) -> AnswerTotals:
-    """Return the totals that `asdict` wrote, whatever else is beside them; none at all is no pictures."""
+    """Return the totals that `asdict` wrote, ignoring other keys; an empty dict means no pictures."""
     return AnswerTotals(**{name: int(numbers.get(name, 0)) for name in AnswerTotals.__dataclass_fields__})
 
 
@@ -92,9 +92,9 @@ def is_quick_enough(rows: int, milliseconds: int, *, seconds_per_picture: int) -
 
 @dataclass(frozen=True, slots=True)
 class AnswerDifference:
-    """What a small alteration did to the answers for the same pictures.
+    """The effect of a small alteration on the answers to the same pictures.
 
-    `lost` were right as they are and not right altered, `gained` the other way round; `p` is how likely so uneven a
+    `lost` are right unchanged and not right altered, `gained` the other way round; `p` is how likely so uneven a
     split is by chance (McNemar's exact test, two-sided).
     """
 
@@ -105,7 +105,7 @@ class AnswerDifference:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the board is shown it."""
+        """Whether the board sees it."""
         large = 100 * abs(self.lost - self.gained) > SHOWN_ABOVE_POINTS * self.pictures
         return large or self.p < SHOWN_BELOW_P
 
@@ -115,7 +115,7 @@ class AnswerDifference:
 
 
 def points(share: int, whole: int) -> float:
-    """Return `share` of `whole` in points of a hundred, one decimal."""
+    """Return `share` of `whole` in percent, with one decimal."""
     return round(100 * share / whole, 1) if whole else 0.0
 
 
@@ -146,7 +146,7 @@ class AnswerSimilarity:
 
     @property
     def is_alike(self) -> bool:
-        """Whether somebody should look at them."""
+        """Whether people should compare the two defenses."""
         enough = self.pictures >= ALIKE_PICTURES and self.answered >= ALIKE_ANSWERED
         return enough and self.same == self.pictures and self.largest_score_difference < ALIKE_SCORES
 

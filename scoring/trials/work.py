@@ -1,7 +1,7 @@
-"""Works a trial under a lease: opens the defense, asks it, stores totals (R31).
+"""Executes a trial under a lease: opens the defense, gets its predictions, stores totals (R31).
 
-A smoke test sees public pictures and keeps everything the defense printed. All other trials keep nothing that a
-defense can word: it could tell the pictures' contents in it. A fault of the defense counts as a wrong answer for the
+A smoke test sees public pictures and keeps everything the defense printed. All other trials keep no text that
+a defense writes: it could describe the pictures in it. A fault of the defense counts as a wrong answer for the
 pictures of its batch and all after it (R30); a fault of the platform is tried again.
 """
 
@@ -46,7 +46,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class TrialAnswers:
-    """What a defense answered until it was through or a fault of its own ended it."""
+    """The answers of a defense until the end or until a fault of its own."""
 
     answers: dict[tuple[int, Variant], tuple[int, float, float]] = field(default_factory=dict)
     rows: int = 0
@@ -63,7 +63,7 @@ class TrialAnswers:
             self.answers[question.picture, variant] = (label, bicycle, bird)
 
     def speed(self) -> dict[str, Any]:
-        """Return how quickly the rows were answered, padding included and the start left out."""
+        """Return the speed in rows, padding included and the start excluded."""
         milliseconds = self.nanoseconds // 1_000_000
         quick = {"rows": self.rows, "milliseconds": milliseconds}
         return {**quick, "pictures_per_minute": totals.per_minute(self.rows, milliseconds), "device": self.device}
@@ -80,7 +80,7 @@ class TrialAnswers:
 
 
 def smoke_test_pictures(size: int, seed: int) -> Pixels:
-    """Return uint8 pictures [N, size, size, 3] out of the released weeks, or those of the tutorial where none is."""
+    """Return uint8 pictures [N, size, size, 3] of released weeks, or those of the tutorial without any release."""
     published = selectors.smoke_pictures(size, seed)
     return load_arrays(published, size) if published else _tutorial_pictures(size)
 
@@ -118,7 +118,7 @@ class ExaminableSession:
 
 
 def trial_order(trial: Trial) -> TrialOrder:
-    """Return the order in which a trial of this installation asks."""
+    """Return the order of the pictures in a trial of this installation."""
     return TrialOrder(settings.SECRET_KEY, trial.kind, trial.defense_id, trial.number)
 
 
@@ -134,7 +134,7 @@ class TrialWork:
         self._ran_on = ""
 
     def work(self) -> None:
-        """Finish the trial or record what went wrong around it; LeaseLost when another scorer has it now."""
+        """Finish the trial or record a fault of the platform; LeaseLost when another scorer has it now."""
         try:
             result = self._smoke() if self._kind is TrialKind.SMOKE else self._questions()
         except LeaseLost:
@@ -148,7 +148,7 @@ class TrialWork:
             log.info("trial_finished", trial=self._trial.pk, kind=self._kind.value)
 
     def _around_it(self, error: Exception) -> RunnerFault:
-        """Name an error of the platform; what it says may name a private picture, so that stays out."""
+        """Return the fault for an error of the platform, without its text, which may name a private picture."""
         kind = type(error).__name__
         if self._kind is TrialKind.PRIVATE:
             log.error("trial_failed", trial=self._trial.pk, error=kind)
@@ -200,7 +200,7 @@ class TrialWork:
         self._ran_on = session.device
         return ExaminableSession(session, self._trial.defense.name)
 
-    # All others: pictures with a class that nobody is told.
+    # All others: pictures with a secret class.
 
     def _questions(self) -> dict[str, Any]:
         questions, found = self._asked_about(), TrialAnswers()
@@ -224,9 +224,9 @@ class TrialWork:
         return selectors.private_questions(trial.private_set, size)
 
     def _variants(self) -> Sequence[Variant]:
-        """Return what each picture is shown as, each in a session of its own.
+        """Return the variants of each picture, each of which has a session of its own.
 
-        Together or in an order known beforehand, a defense could answer as it did for the picture most like it.
+        In one session or in a known order, a defense could repeat its answer to the most similar picture.
         """
         if self._kind is not TrialKind.PROBE:
             return (Variant.PLAIN,)
@@ -282,7 +282,7 @@ class TrialWork:
             "answers": found.packed(),
             "device": found.device[:120],
             "fault": found.fault or "",
-            # The list's words, not the defense's: what it says of these pictures stays unread.
+            # The words of the closed list, never text of the defense about these pictures.
             "fault_text": WORDS[found.fault].meaning if found.fault else "",
         }
 
@@ -309,7 +309,7 @@ def _probe_totals(questions: Sequence[TrialPicture], found: TrialAnswers) -> dic
 
 
 def _smoke_result(report: ExaminationReport, device: str) -> dict[str, Any]:
-    """Return what is kept of an examination; RunnerFault when the platform is to blame, so that it is tried again."""
+    """Return the result of an examination; RunnerFault for a fault of the platform, so that it is tried again."""
     first = report.faults[0] if report.faults else None
     if first is not None and Fault(first.code) in PLATFORM_FAULTS:
         raise RunnerFault(Fault(first.code), first.text)

@@ -1,4 +1,4 @@
-"""`import_defense ARCHIVE.tar --name NAME`: a container handed in as a defense."""
+"""`import_defense ARCHIVE.tar --name NAME`: imports a container image as a defense."""
 
 from argparse import ArgumentParser
 from pathlib import Path

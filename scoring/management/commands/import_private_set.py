@@ -24,7 +24,7 @@ from scoring.trials import private_set as private
 EXIT_REFUSED, EXIT_USAGE = 1, 2
 LINE_EVERY = 100
 COLUMNS = ("file", "label")
-ImportEntry = tuple[ManifestEntry, str]  # a file to take in, and its class
+ImportEntry = tuple[ManifestEntry, str]  # a file to import, and its class
 
 
 class Command(RecordedCommand):
@@ -46,7 +46,7 @@ class Command(RecordedCommand):
         parser.add_argument("--start-over", action="store_true", help="drop an unfinished set first")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Take every file in, each in a transaction of its own, then put the set in force at once."""
+        """Import every file in a transaction of its own, then put the set in force at once."""
         try:
             entries = _entries(options["path"])
             private_set = self._begin(options)
@@ -100,7 +100,7 @@ def _by(options: dict[str, Any]) -> User | None:
 
 
 def _entries(path: Path) -> list[ImportEntry]:
-    """Return what there is to take in; InvalidInput when there is nothing."""
+    """Return the files to import; InvalidInput when there are none."""
     if path.is_dir():
         found = [entry for label in Label for entry in _of_folder(path, label)]
     elif path.is_file() and path.suffix.lower() == ".csv":
@@ -127,7 +127,7 @@ def _of_manifest(path: Path) -> Iterator[ImportEntry]:
 
 
 def _take_in(private_set: PrivateSet, entry: ManifestEntry, label: str, size: int) -> tuple[str, bool]:
-    """Take one file in; return the hash of its pixels and whether it is new to the set."""
+    """Import one file; return the hash of its pixels and whether it is new to the set."""
     if entry.problem is not None:
         raise entry.problem
     if label not in set(Label):

@@ -1,4 +1,4 @@
-"""Publishes the shipped reference defenses."""
+"""`publish_reference_defenses`: publishes the defenses that are shipped with this project."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Repeats a prediction of a defense."""
+"""`replay`: repeats a stored prediction of a defense and compares the results."""
 
 from typing import Any
 

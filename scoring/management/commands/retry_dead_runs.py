@@ -1,4 +1,4 @@
-"""Retries dead runs and trials."""
+"""`retry_dead_runs`: queues runs and trials again that gave up after faults of the platform."""
 
 from typing import Any
 

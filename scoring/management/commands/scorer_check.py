@@ -1,4 +1,4 @@
-"""Checks whether this machine can score: device, container engine, open weaknesses."""
+"""`scorer_check`: checks whether this machine can score: device, container engine, open weaknesses."""
 
 from contextlib import closing
 from typing import Any
