@@ -1,4 +1,4 @@
-"""How the C library handles memory of the size of a batch, in a process whose environment nobody set for it."""
+"""Tunes the C library's memory allocation for batch-sized arrays, where no environment variable does it."""
 
 import ctypes
 import mmap
@@ -26,7 +26,7 @@ def keep_memory() -> None:
 
 
 def _use_large_pages(library: ctypes.CDLL) -> None:
-    """Have the next part of the heap lie in large pages where the system has them; no page is taken before it is
+    """Put the next part of the heap into large pages where the system has them; no page is allocated before it is
     needed."""
     library.malloc.restype, library.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
     library.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]

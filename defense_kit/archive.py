@@ -1,8 +1,8 @@
 """Validates an image archive (`docker save`) before a container engine loads it, and limits what it unpacks to.
 
-The archive is a stranger's. What it holds is checked here, and the names that it would give its image are left out of
-what an engine is given: a name could take the place of another image's. A few megabytes that are compressed may unpack
-to terabytes, and no limit of a container counts them.
+The archive is not trusted. This module checks its content, and removes the names of its image before an engine gets it:
+a name could replace another image's. A few compressed megabytes may unpack to terabytes, and no limit of a container
+counts them.
 """
 
 import gzip
@@ -27,7 +27,7 @@ _LONGEST_JSON = 4 << 20
 MOST_MEMBERS = 10_000  # an image has at most 127 layers, with a few files each
 MOST_DESCRIBED = 16 << 20  # characters of names and attributes, which stay in memory
 _CHUNK_BYTES = 1 << 20
-# What a file that is no such archive, or says things of another form, is met with on the way.
+# Errors of reading a file that is no such archive, or that has another form.
 _NOT_READABLE = (
     *(OSError, EOFError, zlib.error, tarfile.TarError, ValueError, LookupError),
     *(TypeError, AttributeError, RecursionError),
@@ -48,13 +48,13 @@ _PLAIN = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, t
 
 
 def refused_layer(text: str) -> RunnerFault:
-    """Return what an archive that cannot be taken is met with."""
+    """Return the fault for an archive that is refused."""
     return RunnerFault(Fault.IMAGE_PULL, text)
 
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """What an archive says of its image: its id (`sha256:…` of the configuration) and its layers' digests."""
+    """The facts of an archive's image: its id (`sha256:…` of the configuration) and its layers' digests."""
 
     id: str
     layers: tuple[str, ...]
@@ -63,15 +63,15 @@ class ImageFacts:
 def read_archive(path: Path) -> ImageFacts:
     """Return the facts of the one image in the archive; `image_pull` with what to do when it is not such an archive.
 
-    Every layer is unpacked to count what an engine would write, which may take minutes: this is for who runs it.
+    Every layer is unpacked to count what an engine would write, which may take minutes: for a machine that runs it.
     """
     return _read(path, UnpackingBudget().spend)
 
 
 def glance_at_archive(path: Path) -> ImageFacts:
-    """Return what `read_archive` does without unpacking more than the beginning of each layer.
+    """Return the same facts as `read_archive`, unpacking only the beginning of each layer.
 
-    It takes little time whatever the archive holds: this is for a server that takes archives in.
+    It is quick for any archive: for a server that accepts archives.
     """
     return _read(path, check_beginning)
 
@@ -97,7 +97,7 @@ def _read(path: Path, check_layer: Callable[[IO[bytes]], None]) -> ImageFacts:
 
 
 def check_configuration(settings: Mapping[str, Any]) -> None:
-    """Refuse an image that cannot run sealed, by the settings it brings along.
+    """Refuse an image whose settings prevent it from running sealed.
 
     A volume would be a part of the machine's disk without a limit, outside the read-only file system.
     """
@@ -116,8 +116,8 @@ def check_platform(system: object, architecture: object) -> None:
 def without_names(path: Path) -> Iterator[bytes]:
     """Yield the bytes of an archive that `read_archive` has passed, with no name for the image in them.
 
-    All headers are written anew from what was checked, so that an engine that reads them otherwise, names in another
-    case or attributes that were overruled, finds nothing else in them.
+    All headers are rewritten from the checked facts, so that an engine that reads them in another way (names in another
+    case, attributes that were overruled) finds nothing else in them.
     """
     with _open_tar(path) as archive:
         for member in archive:

@@ -44,7 +44,7 @@ NOT_SEALED = "It ran as a plain process. The contest runs images: check the imag
 
 
 class WrongUse(Exception):
-    """What was asked for cannot be done; the message says what to do."""
+    """The command cannot be carried out as given; the message says what to do."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -151,7 +151,7 @@ def _text(report: ExaminationReport, launch: Launch) -> str:
 def check(
     launch: Launch, pictures: Pixels, batch_size: int, seconds_per_picture: float, deadlines: ConversationDeadlines
 ) -> ExaminationReport:
-    """Examine what `launch` starts, and tell on standard error what is being waited for."""
+    """Examine the defense that `launch` starts, with progress on standard error."""
     batches = -(-len(pictures) // batch_size)
 
     def open_(seed: int) -> OpenedDefense:
@@ -167,7 +167,7 @@ def check(
 
 @contextmanager
 def launching(defense: str, limits: DefenseLimits) -> Iterator[Launch]:
-    """Give how to start what a person named, for as long as it is needed; WrongUse when nothing can be started."""
+    """Yield a function that starts the named defense; WrongUse when nothing can be started."""
     if program := _program(defense):
         yield partial(start_process, [sys.executable, program.name], program.parent, limits=limits)
     else:
@@ -192,9 +192,9 @@ def _program(defense: str) -> Path | None:
 
 
 class SealedDefense:
-    """Starts an image, or what an archive holds, sealed as in the contest. Close it: the engine keeps nothing of it.
+    """Starts an image, or what an archive holds, sealed as in the contest. Closing removes it from the engine.
 
-    An archive goes to the engine at the first start, so that what is wrong with it stands in the report.
+    An archive is loaded at the first start, so that its errors are in the report.
     """
 
     def __init__(self, client: "DockerClient", limits: DefenseLimits, image: str, archive: Path | None) -> None:
@@ -231,7 +231,7 @@ class SealedDefense:
                 return set()
 
     def close(self) -> None:
-        """Take the names away that this gave, and with the last one the image."""
+        """Remove the names that this object gave, and with the last one the image."""
         if self._names is not None:
             # Another check may be using it, or the engine be gone: the report counts more.
             with suppress(RunnerFault), container.engine_errors():

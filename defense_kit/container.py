@@ -1,8 +1,8 @@
 """Runs a defense in a sealed container, and manages the images.
 
-The image is a stranger's. Whatever it asks for (a user, health checks, environment) is overruled by
-`container_options`, the one place that says how a container is made. Every way to fail is a RunnerFault: what the
-engine cannot do is `platform`, an image that cannot be had `image_pull`, the rest is the defense's.
+The image is not trusted. Its settings (user, health checks, environment) are overruled by `container_options`, the
+only place that says how a container is made. Every failure is a RunnerFault: `platform` for the engine, `image_pull`
+for an image that is not available, the rest for the defense.
 
 The docker package is loaded only here, and only by whoever talks to an engine.
 """

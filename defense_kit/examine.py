@@ -69,7 +69,7 @@ class ExaminedRound:
 
 @dataclass(slots=True)
 class ExaminationReport:
-    """What came out; `to_text` and `to_json` say the same."""
+    """The result; `to_text` and `to_json` say the same."""
 
     pictures: int
     image_size: int

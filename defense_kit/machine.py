@@ -1,4 +1,4 @@
-"""What this machine says of itself."""
+"""Reads the name of this machine's processor."""
 
 import platform
 from functools import cache

@@ -1,4 +1,4 @@
-"""The options of a sealed container, in one place."""
+"""Builds the options of a sealed container: isolation, resource limits, environment."""
 
 import re
 from collections.abc import Mapping
@@ -66,7 +66,7 @@ def _labels(sealing: Sealing, image: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _walls(socket: Path) -> dict[str, Any]:
-    """What a container cannot reach. No seccomp profile is named: the engine's default one stays in force."""
+    """The isolation of a container. No seccomp profile is named: the engine's default one stays in force."""
     from docker.types import Mount
 
     return {
@@ -82,7 +82,7 @@ def _walls(socket: Path) -> dict[str, Any]:
 
 
 def _bounds(limits: DefenseLimits) -> dict[str, Any]:
-    """What a container may use up. Scratch and shared memory count as memory."""
+    """The resource limits of a container. Scratch and shared memory count as memory."""
     from docker.types import LogConfig, Ulimit
 
     mebibytes = f"{limits.memory_mib}m"

@@ -1,7 +1,7 @@
-"""The contest's end of the memory in which a defense finds its batches: nobody copies them through the socket.
+"""The contest's side of the memory that it shares with a defense: batches need not go through the socket.
 
-The memory never shrinks nor grows: the contest would be killed for touching what a defense cut off. What a defense
-writes to it changes pictures of its own alone.
+The memory can neither shrink nor grow: the contest would be killed for touching a part that a defense cut off. A
+defense that writes to it changes only its own pictures.
 """
 
 import fcntl

@@ -1,4 +1,4 @@
-"""Memory in which a defense finds its batches, which lie in three places that are used in turn.
+"""The memory that the contest shares with a defense: three places for batches, which are used in turn.
 
 Its file descriptor comes to a defense with READY. A participant's program runs this file: Python 3.8 or later, the
 standard library and NumPy.

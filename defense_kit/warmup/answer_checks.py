@@ -1,5 +1,5 @@
-"""Checks of a defense beside the attacks: whether it answers the same picture always alike, and whether small changes
-of a picture change its scores at all.
+"""Checks of a defense beside the attacks: whether equal pictures get equal scores, and whether small changes of a
+picture change its scores at all.
 
 A defense that says 0 or 1 alone answers alike nearly everywhere, whatever noise it adds: only where its classes meet
 does the noise show. So the way between a bird and a bicycle is queried twice, ever closer around that place.

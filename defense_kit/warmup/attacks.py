@@ -1,4 +1,4 @@
-"""What every fixed attack has: a picture to start from, queries it yields, and a result.
+"""Base types of the fixed attacks: a picture to start from, the queries, the result.
 
 An attack is a generator. It yields float32 rows [k, 224, 224, 3] in 0 to 1, or what writes them, is sent the scores
 [k, 2] of the classes (bicycle, bird) for them, and returns an `AttackResult`. It knows nothing of batches or of other

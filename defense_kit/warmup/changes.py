@@ -1,4 +1,4 @@
-"""What an attack changed in a picture: how far, and as PNG files to look at."""
+"""Measures what an attack changed in a picture, and writes PNG files to look at."""
 
 import hashlib
 from collections.abc import Callable
@@ -53,7 +53,7 @@ def write_png(folder: Path, of: AttackedPicture, attack: str, pixels: Bytes) -> 
     whole = folder / path
     if not whole.exists():
         whole.parent.mkdir(parents=True, exist_ok=True)
-        part = whole.with_suffix(".part")  # a run that is killed here leaves no half of a PNG
+        part = whole.with_suffix(".part")  # a run that is killed here leaves no partial PNG
         Image.fromarray(pixels).save(part, "PNG")
         part.replace(whole)
     return path.as_posix()

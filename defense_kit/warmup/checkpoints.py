@@ -1,4 +1,4 @@
-"""Keeps how far each attack under way is: every minute, and when the run ends early."""
+"""Saves the state of each running attack, every minute and when the run ends early."""
 
 import io
 import json

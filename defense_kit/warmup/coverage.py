@@ -1,4 +1,4 @@
-"""Accuracy at a coverage, and the risk-coverage curve. Pure.
+"""Accuracy at a coverage (the share of pictures that are answered), and the risk-coverage curve. Pure.
 
 `confidences` are float [N], -inf where an answer was not finite; `wrong` is bool [N].
 """

@@ -1,4 +1,4 @@
-"""The versions that a run was made with: another one may draw other numbers, or decode and resize other pixels."""
+"""Versions of Python and libraries, on which a run's random numbers and decoded pixels depend."""
 
 import platform
 

@@ -1,4 +1,4 @@
-"""Measures a defense: runs the attacks, keeps each result as it comes, and tells how far it is."""
+"""Measures a defense: runs the attacks, stores each result as it comes, and prints progress."""
 
 import hashlib
 import sys

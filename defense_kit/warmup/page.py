@@ -1,4 +1,4 @@
-"""The report as one HTML page that opens from the disk: no script, nothing from elsewhere. Pure but for the PNGs read.
+"""Renders the warm-up report as one self-contained HTML page without scripts. Pure but for the PNGs read.
 
 Every word that comes from outside (names, digests, what an attack chose) is escaped where it is put in.
 """

@@ -1,4 +1,4 @@
-"""The style of the page, for screens from 390 pixels, light and dark, and for print."""
+"""CSS of the warm-up report page, for screens from 390 pixels, light and dark, and for print."""
 
 _DARK = "--paper:#14171a;--ink:#e9e6df;--line:#30353a;--faint:#a5a29b;--accent:#4cc2bd;--wrong:#f0907f"
 STYLE = f"""

@@ -1,4 +1,4 @@
-"""The labelled pictures that are attacked, in their order."""
+"""Reads the labelled pictures that the fixed attacks change, in a fixed order."""
 
 import hashlib
 from collections.abc import Iterator, Sequence

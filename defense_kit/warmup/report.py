@@ -1,4 +1,4 @@
-"""The report of a run: figures for each attack, and every picture. Pure but for the machine and versions it states.
+"""Builds the report of a run: figures for each attack, and every picture. Pure but for machine and versions.
 
 Every field is described in docs/defenses.md.
 """

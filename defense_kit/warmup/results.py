@@ -1,4 +1,4 @@
-"""Keeps the results of a run in one SQLite file, so that a run that ends early loses none and goes on."""
+"""Stores the results of a run in one SQLite file, so that an interrupted run loses none and can continue."""
 
 import io
 import json

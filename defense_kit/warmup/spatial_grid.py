@@ -1,4 +1,4 @@
-"""The grid of rotations and translations: each of 775 is queried, and the worst is returned."""
+"""The grid attack: queries 775 rotations and translations of a picture, and returns the worst."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,6 +1,7 @@
-"""SPSA (Uesato et al. 2018): Adam on a gradient that is estimated from pairs of probes, within 16/255 of the picture.
+"""The SPSA attack (simultaneous perturbation stochastic approximation, Uesato et al. 2018).
 
-The state is float32; sums over the pairs are float64, in the order of the pairs.
+Adam on a gradient that is estimated from pairs of probes, within 16/255 of the picture. The state is
+float32; sums over the pairs are float64, in the order of the pairs.
 """
 
 from collections.abc import Callable, Sequence

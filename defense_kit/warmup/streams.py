@@ -1,6 +1,6 @@
 """Random numbers of the fixed attacks: each picture, index, step and purpose has a stream of its own.
 
-So nothing depends on the order in which pictures are attacked, and no generator's state is ever stored.
+So no result depends on the order in which pictures are attacked, and no generator's state is ever stored.
 """
 
 import hashlib

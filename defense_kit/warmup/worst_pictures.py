@@ -1,4 +1,4 @@
-"""The part of the page with the most confident wrong answers: original, attacked, and what the attack changed."""
+"""Section of the report page with the most confident wrong answers: original, attacked picture, change."""
 
 import base64
 import io

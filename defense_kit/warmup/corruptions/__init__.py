@@ -1,4 +1,4 @@
-"""The corruptions: 17 of ImageNet-C at severity 1, and the worst of them is returned."""
+"""The corruption attack: applies 17 corruptions of ImageNet-C at severity 1 and returns the worst."""
 
 from collections.abc import Callable, Mapping
 
