@@ -1,4 +1,4 @@
-"""Pins what requirements.in and requirements-dev.in ask for, with everything that comes along: `make lock`.
+"""Pins requirements.in and requirements-dev.in with all their dependencies: `make lock`.
 
 Writes requirements.txt and requirements-dev.txt with the hash of every file that the package index has of each version.
 torch and the libraries of its CUDA build are left out: see requirements-torch.txt.
@@ -26,7 +26,7 @@ def lock(asked: Path, pinned: Path, *, within: Path | None = None) -> None:
 
 
 def main() -> int:
-    """Renew both files."""
+    """Rewrite both files."""
     try:
         lock(ROOT / "requirements.in", ROOT / "requirements.txt")
         lock(ROOT / "requirements-dev.in", ROOT / "requirements-dev.txt", within=ROOT / "requirements.txt")

@@ -1,1 +1,1 @@
-"""Makes the pictures to learn from."""
+"""Makes the pictures of the tutorial and of the qualification."""

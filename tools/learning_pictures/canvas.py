@@ -1,4 +1,4 @@
-"""Pictures of 299 x 299 pixels out of photographs: cut, scaled, mirrored, put together. Part of `make`, run by hand.
+"""Composes pictures of 299 x 299 pixels from photographs: cut, scaled, mirrored. Part of `make`, run by hand.
 
 Every outline goes through the same steps as the pixels it belongs to.
 """
@@ -34,7 +34,7 @@ def photo(name: str) -> Image.Image:
 
 
 def outline_in_photo(name: str) -> BaseGeometry:
-    """Return what was traced by hand in a photograph, in its pixels."""
+    """Return the hand-traced outline in a photograph, in its pixels."""
     return shapely.union_all([shapely.Polygon(ring) for ring in OUTLINES[f"{name}.jpg"]])
 
 
@@ -135,7 +135,7 @@ class PhotoCanvas:
 
     def cover(self, shape: BaseGeometry, pixels: Image.Image, *, soft: float = 0.5) -> None:
         """Put `pixels` on top where `shape` is."""
-        # A hair smaller than traced, so that nothing of the old background comes along.
+        # Slightly smaller than traced, so that no old background is copied.
         self.pixels = Image.composite(pixels, self.pixels, mask_of(shape.buffer(-0.6), soft=soft))
         self.covered.append(shape)
 
@@ -155,7 +155,7 @@ def _uneven(left: float, right: float) -> shapely.Polygon:
 
 
 def rings_of(shape: BaseGeometry, hidden: Sequence[BaseGeometry] = ()) -> list[list[list[float]]]:
-    """Return what can be seen of a shape as rings in pixels of the picture, largest first."""
+    """Return the visible parts of a shape as rings in pixels of the picture, largest first."""
     seen = (
         shape.intersection(FRAME).difference(shapely.union_all(list(hidden))) if hidden else shape.intersection(FRAME)
     )

@@ -1,4 +1,4 @@
-"""Depictions for the pictures: toys, signs and paintings. Part of `make`, run by hand.
+"""Draws toys, signs and paintings into learning pictures. Part of `make`, run by hand.
 
 Each function draws onto a canvas and returns the outline of what it drew.
 """

@@ -1,4 +1,4 @@
-"""Makes the pictures to learn from, and `known.json` with their right answers, out of the demo's photographs.
+"""Makes the learning pictures, and `known.json` with their right answers, from the demo's photographs.
 
 Run by hand in the repository root, once after every change here; what it writes is committed:
 

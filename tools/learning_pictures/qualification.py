@@ -1,4 +1,4 @@
-"""The pictures of the qualification."""
+"""Recipes of the qualification's pictures."""
 
 from shapely.geometry.base import BaseGeometry
 

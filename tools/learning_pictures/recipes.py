@@ -1,4 +1,4 @@
-"""How a picture to learn from is made: a recipe, and those that several pictures share."""
+"""The recipe of a learning picture, and recipes that several pictures share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

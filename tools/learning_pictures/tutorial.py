@@ -1,4 +1,4 @@
-"""The pictures of the tutorial."""
+"""Recipes of the tutorial's pictures."""
 
 from tools.learning_pictures import drawings, words
 from tools.learning_pictures.canvas import cut, thing

@@ -1,4 +1,4 @@
-"""Why an answer is right, in English and German, for every question. Part of `make`, run by hand."""
+"""Texts that explain why an answer is right, in English and German. Part of `make`, run by hand."""
 
 from dataclasses import dataclass
 
