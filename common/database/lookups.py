@@ -131,8 +131,8 @@ class PreparedStatement:
 
 
 class PreparedLookup(Generic[Row]):
-    """A queryset of one model, with what `select_related`, `only` and `annotate` name, composed when it is first
-    asked."""
+    """A queryset of one model, with what `select_related`, `only` and `annotate` name, composed at its first
+    use."""
 
     def __init__(self, name: str, compose: Callable[[], QuerySet[Row]]) -> None:
         self._name, self._compose = name, compose
