@@ -89,8 +89,7 @@ class EligibilityCondition(StrEnum):
 
 
 class ConditionStatus(StrEnum):
-    """How a defense stands with a condition. PENDING: under way; NOT_YET: nobody has begun, or it has to be begun
-    again."""
+    """The status of a condition for a defense. PENDING: under way; NOT_YET: not begun, or to be begun again."""
 
     PASSED = "passed"
     FAILED = "failed"

@@ -51,8 +51,8 @@ def load_torch() -> ModuleType:
 
 
 def tune_process() -> None:
-    """Set what makes batches quick: the memory of one is kept for the next, and a thread that waits for Python's
-    interpreter soon asks for it.
+    """Tune this process for quick batches: keep the memory of one for the next, and let waiting threads get Python's
+    interpreter soon.
 
     A network needs the interpreter before each operation, a conversation at each step, while another thread reads
     pictures or keeps answers.

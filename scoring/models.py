@@ -18,7 +18,7 @@ from scoring.enums import DefenseAnswer, Fault, Likeness, RerunState, RunState, 
 class Leased(models.Model):
     """A piece of work for one scorer at a time, with fencing: a write needs the current `attempt`.
 
-    A scorer that lost its lease can change nothing. `tries` counts those lost to faults of the platform. `worker` is the
+    A scorer that lost its lease can change nothing. `tries` counts the platform's faults. `worker` is the
     name of the scorer (Scorer.name) that has it or had it last; `device` says what did the work, in words.
     """
 

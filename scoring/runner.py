@@ -70,8 +70,8 @@ class Runner(Protocol):
     ) -> DefenseRunner:
         """Start `defense` and return its session; RunnerFault when it does not start, or does not take such `pixels`.
 
-        `attempt` says in words what it is first started for. `cancelled` is asked now and then while the session waits
-        for answers: True ends it with the fault of that name.
+        `attempt` says in words for which work it is started. `cancelled` is called now and then while the session waits
+        for answers: True ends it with the fault `cancelled`.
         """
 
 
