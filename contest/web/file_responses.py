@@ -45,7 +45,7 @@ def serve(
     """Answer GET and HEAD for the file at `path`, whose bytes `tag` stands for.
 
     Http404 without the file; ServiceUnavailable where the disk fails or may not be read. With `save_as` a browser
-        saves it under that name. A file that may be `rewritten` with other bytes has the moment of writing in its tag.
+    saves it under that name. A file that may be `rewritten` with other bytes has the moment of writing in its tag.
     """
     file = _open_file(path)
     found = os.fstat(file.fileno())
