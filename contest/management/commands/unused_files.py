@@ -34,7 +34,7 @@ class Command(RecordedCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """List the files, and print how many there are and whether they were removed."""
-        before = timezone.now() - MOST_RECENT  # by the clock of disks and buckets, which no demo moves
+        before = timezone.now() - MINIMUM_AGE  # by the clock of disks and buckets, which no demo moves
         line = every_few_seconds(self.stdout.write)
         found = find_unused_files(before=before, progress=line)
         unfinished = list(picture_store().unfinished(before))

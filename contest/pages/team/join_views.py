@@ -39,7 +39,7 @@ def register_confirm(request: HttpRequest, token: str) -> HttpResponse:
     form = NewAccountForm.of(request)
     if user := form.submit(token=token):
         _sign_in(request, user)
-        return tell_and_go(request, "Welcome. Your account is ready, and your address is confirmed.", "team")
+        return redirect_with_message(request, "Welcome. Your account is ready, and your address is confirmed.", "team")
     # A conflict too: the person chooses another name or password on this page.
     status = 400 if form.errors else 200
     return render(request, "teams/register_confirm.html", {"address": address, "form": form}, status=status)
