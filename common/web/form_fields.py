@@ -22,7 +22,9 @@ def go_to(name: str, *arguments: Any) -> SeeOther:
     return SeeOther(reverse(name, args=arguments))
 
 
-def redirect_with_message(request: HttpRequest, words: str, name: str, *arguments: Any, extra_tags: str = "") -> SeeOther:
+def redirect_with_message(
+    request: HttpRequest, words: str, name: str, *arguments: Any, extra_tags: str = ""
+) -> SeeOther:
     """Redirect to the page of this name, which shows the message `words` once."""
     messages.success(request, words, extra_tags=extra_tags)
     return go_to(name, *arguments)
