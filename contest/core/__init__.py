@@ -1,1 +1,1 @@
-"""Shared by all rooms of the contest: weeks, embargo, breaks, teams."""
+"""Models and rules that all packages of the contest share: weeks, embargo, breaks, teams."""

@@ -1,6 +1,6 @@
-"""Until when a ruling may be appealed (R18), by the policy at the time of the ruling.
+"""Computes until when a ruling may be appealed (R18), by the policy at the time of the ruling.
 
-The one place that knows: pages, calls, letters, the service and the weeks' settlement read it here.
+Only this module computes it: pages, API calls, letters, the appeal service and the settlement of weeks use it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,26 +18,26 @@ _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 def window_closes_at(ruling: Ruling) -> datetime:
-    """Return from when on a ruling cannot be appealed any more, but by who sent a copy."""
+    """Return when the time to appeal a ruling ends, for all teams but those that sent a copy of the picture."""
     return window_closes_after(ruling.decided_at)
 
 
 def window_closes_after(decided_at: datetime) -> datetime:
-    """Return the same for a ruling made at `decided_at`."""
+    """Return when the time to appeal a ruling made at `decided_at` ends; copies as for `window_closes_at`."""
     return decided_at + _days(decided_at)
 
 
 def window_closes_for_sender(attack: Attack, ruling: Ruling) -> datetime | None:
-    """Return from when on the team that sent `attack` cannot appeal the rejection of its picture any more.
+    """Return when the time of the team that sent `attack` to appeal the rejection of its picture ends.
 
-    A team that sent a copy alone knows of the ruling since the release of the picture's week, and its days count from
-    then (R24): None while it is not released.
+    A team that sent only a copy knows of the ruling from the release of the picture's week on, and its days count from
+    then (R24): None while the week is not released.
     """
     return window_closes_for_senders(ruling, sent_first=attack.copy_of_id is None or _sent_first(attack))
 
 
 def window_closes_for_senders(ruling: Ruling, *, sent_first: bool) -> datetime | None:
-    """Return the same for teams that count as one; whether they have the picture's first receipt is given."""
+    """Return the same for teams that count as one; `sent_first`: one of them has the first receipt of the picture."""
     return window_closes_at(ruling) if sent_first else copies_close_at(ruling)
 
 
@@ -47,13 +47,13 @@ def first_receipts_of_teams(teams: Iterable[int]) -> QuerySet[Attack]:
 
 
 def _sent_first(copy: Attack) -> bool:
-    """Say whether a team that sent a copy, or one merged with it, has the first receipt as well."""
+    """Say whether a team that sent a copy, or a team merged with it, has the first receipt of the picture as well."""
     teams = teams_counted_together(final_team(copy.team))
     return first_receipts_of_teams(each.pk for each in teams).filter(image=copy.image_id).exists()
 
 
 def copies_close_at(ruling: Ruling) -> datetime | None:
-    """Return from when on who sent a copy of the picture cannot appeal; None while its week is not released."""
+    """Return when the time to appeal ends for teams that sent a copy; None while the picture's week is not released."""
     release = Release.objects.filter(week=week_at(ruling.image.received_at).name, part=0).first()
     return None if release is None else max(ruling.decided_at, release.released_at) + _days(ruling.decided_at)
 
@@ -64,8 +64,8 @@ def longest_window(now: datetime) -> timedelta:
 
 
 def with_open_window(rulings: QuerySet[Ruling], now: datetime) -> Iterator[QuerySet[Ruling]]:
-    """Yield the rulings that can be appealed by others than who sent a copy, those under each policy apart: among
-    these, the window of an earlier ruling closes first."""
+    """Yield the rulings that can be appealed now, without the longer time of copies: one query set for each policy.
+    Within a query set, the window of an earlier ruling closes first."""
     under = Q()
     for begin, policy in policies_between(now - longest_window(now), now):
         yield rulings.filter(under, decided_at__gte=begin, decided_at__gt=now - timedelta(days=policy.appeal_days))

@@ -1,7 +1,7 @@
-"""Breaks (R29): confident mistakes of a published defense on a valid attack, and which are in force (R22).
+"""Records and queries breaks: confident mistakes of published defenses on valid attacks (R29), as rulings change (R22).
 
-A `Break` row is recorded for every confident mistake on a valid picture that is ever published. Which of the rows are
-breaks is decided here alone: whoever reads the rows asks one of these functions.
+A `Break` row is recorded for every confident mistake on a valid picture that is published sooner or later. Only this
+module decides which of the rows are breaks: all other code reads them through these functions.
 """
 
 from collections.abc import Iterable
@@ -37,15 +37,15 @@ def recorded_mistakes() -> QuerySet[Break]:
 
 
 def all_breaks() -> QuerySet[Break]:
-    """Return the breaks, also those that hold no more: mistakes on a picture that an attack sent before it was known
-    otherwise, and that was not withdrawn (R26, R29)."""
+    """Return all breaks, also those not in force: mistakes on a picture that an attack, not withdrawn, sent before the
+    picture was to be labeled for another reason (R26, R29)."""
     return recorded_mistakes().filter(sent_as_attack())
 
 
 def breaks_in_force() -> QuerySet[Break]:
-    """Return the breaks that hold: the newest ruling on their picture is valid with the class of their own (R22).
+    """Return the breaks in force: the newest ruling on the picture is valid with the same class as the break's (R22).
 
-    A picture that was ruled on again with the same outcome may have a break under each ruling: count pictures.
+    A picture with several rulings of the same outcome may have a break under each of them: count pictures.
     """
     return _holding(all_breaks())
 
@@ -69,9 +69,9 @@ class PictureMistakes:
 
     @classmethod
     def on(cls, image: Image) -> "PictureMistakes":
-        """Read them in one query; the fields are what the functions of the same names return of this picture."""
+        """Read them in one query; each field has what the function of the same name returns for this picture."""
         recorded = tuple(_mistakes_on_picture(image=image.pk))
-        # Both are the picture's, so they are the same in each row.
+        # Both describe the picture, so they are the same in each row.
         sent, holds = (vars(recorded[0])[name] for name in ("sent", "holds")) if recorded else (False, "")
         holding = tuple(each for each in recorded if each.ruling.label == holds)
         return cls(
@@ -93,7 +93,7 @@ _mistakes_on_picture = PreparedLookup("mistakes_on_picture", _compose_mistakes_o
 
 
 def was_unknown() -> Q:
-    """The attacks whose picture was not to be labeled anyhow when it was sent (R26)."""
+    """Condition for attacks whose picture was not to be labeled for another reason when it was sent (R26)."""
     return (
         Q(image__origin=Origin.ATTACK)
         | Q(image__label_from__isnull=True)
@@ -102,8 +102,8 @@ def was_unknown() -> Q:
 
 
 def sent_as_attack() -> Exists:
-    """The rows with an `image` that an attack sent before it was known otherwise, and did not take back: only those
-    break a defense (R29)."""
+    """Condition for rows with an `image` that an attack, not withdrawn, sent before it was to be labeled for another
+    reason: only such pictures break a defense (R29)."""
     return Exists(Attack.objects.filter(was_unknown(), image=OuterRef("image"), withdrawn_at__isnull=True))
 
 
@@ -118,10 +118,10 @@ def _label_in_force() -> Subquery:
 
 @dataclass(frozen=True, slots=True)
 class SupposedRuling:
-    """A ruling on a picture that nobody made, and what would break under it, instead of what breaks now.
+    """A hypothetical ruling on a picture, and the breaks that would be in force under it.
 
-    `label` is empty for a rejection. A break that would be recorded then is on paper only: it is never saved, and its
-    number is beyond all others, so that it sorts as the newest.
+    `label` is empty for a rejection. A break that would be recorded then is never saved; its number is beyond all
+    others, so that it sorts as the newest.
     """
 
     image: Image
@@ -133,7 +133,7 @@ ON_PAPER = 2**62
 
 
 def suppose_ruling(image: Image, label: str, *, now: datetime) -> SupposedRuling:
-    """Return what would break if the newest ruling on `image` were one of now with the class `label`; nothing is
+    """Return the breaks if the newest ruling on `image` were made `now` with the class `label`; nothing is
     written. It follows `breaks_in_force` and `breaks_derive` (R22, R29)."""
     if not label:
         return SupposedRuling(image, "", ())
@@ -153,7 +153,7 @@ def suppose_ruling(image: Image, label: str, *, now: datetime) -> SupposedRuling
 
 
 def broken_by(images: Iterable[int]) -> dict[int, tuple[Defense, ...]]:
-    """Return picture -> the published defenses that it breaks, the first found first. Give it what may be told of."""
+    """Return picture -> the published defenses that it breaks, the first found first. Pass public pictures only."""
     rows = breaks_in_force().filter(image__in=list(images), defense__published_at__isnull=False)
     found: dict[int, dict[int, Defense]] = {}
     for each in rows.select_related("defense").order_by("found_at", "pk"):
@@ -162,9 +162,9 @@ def broken_by(images: Iterable[int]) -> dict[int, tuple[Defense, ...]]:
 
 
 def breaks_record(*, now: datetime) -> int:
-    """Assess every finished run, one transaction each, and derive again what a later ruling asks for (R22).
+    """Record the mistakes of every finished run, one transaction each, and those that later rulings reveal (R22).
 
-    Returns how many runs and mistakes that were; running it twice adds nothing.
+    Returns how many runs and mistakes; running it twice adds nothing.
     """
     ids = list(runs_without_assessment().values_list("pk", flat=True)[:ASSESSED_AT_ONCE])
     return sum(_assess(pk, now) for pk in ids) + breaks_derive(now=now)
@@ -187,7 +187,7 @@ def _assess(run_id: int, now: datetime) -> bool:
 def _break_if_mistaken(prediction: Prediction, ruling: Ruling, now: datetime) -> bool:
     if not _is_case(prediction, ruling) or not is_mistaken_outcome(Label(ruling.label), prediction.answer):
         return False
-    # Who stakes a defense holds it as well: either sees what the other did, never neither.
+    # Staking locks the defense too: of the two transactions, the later one sees what the other did.
     Defense.objects.select_for_update(no_key=True).get(pk=prediction.defense_id)
     _, new = Break.objects.get_or_create(
         defense_id=prediction.defense_id,
@@ -199,7 +199,7 @@ def _break_if_mistaken(prediction: Prediction, ruling: Ruling, now: datetime) ->
 
 
 def _is_case(prediction: Prediction, ruling: Ruling) -> bool:
-    """Say whether a mistake is recorded: of a picture that is never published nobody could check it (R6, R39)."""
+    """Say whether a mistake is recorded; on a picture that is never published nobody could check it (R6, R39)."""
     return ruling.verdict == Verdict.VALID and prediction.image.origin in RELEASED_ORIGINS
 
 
@@ -209,13 +209,13 @@ def breaks_derive(*, now: datetime, image: Image | None = None) -> int:
     rows = _mistakes_without_break() if image is None else _mistakes_without_break().filter(image=image)
     found = {(each.defense_id, each.image_id): each for each in rows}
     rulings = newest_rulings({image for _, image in found})
-    # Each holds its defense: by their numbers, as everybody who holds several (contest.defenses.stake_ends).
+    # Each locks its defense, in the order of their numbers, as all code does (contest.defenses.stake_ends).
     in_order = sorted(found.values(), key=lambda each: (each.defense_id, each.image_id))
     return sum(_break_if_mistaken(each, rulings[each.image_id], now) for each in in_order)
 
 
 def _mistakes_without_break() -> QuerySet[Prediction]:
-    """Return the assessed mistakes under a later ruling that are not recorded under it, the first round last."""
+    """Return mistakes in assessed runs that are not recorded under the newer ruling, the first round last."""
     newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
     later = Ruling.objects.filter(~Exists(newer), number__gt=1, verdict=Verdict.VALID)
     later = later.filter(image__origin__in=RELEASED_ORIGINS)

@@ -1,4 +1,4 @@
-"""The members of the review board and their conflicts of interest (R21)."""
+"""Queries for the members of the review board and their conflicts of interest (R21)."""
 
 from collections.abc import Iterable
 
@@ -10,11 +10,11 @@ from contest.core.models import ConflictOfInterest
 
 
 def board_members() -> QuerySet[User]:
-    """Return who is on the review board now."""
+    """Return the accounts that are on the review board now."""
     return User.objects.filter(groups__name=REVIEW_BOARD, is_active=True).order_by("pk")
 
 
 def conflicts_in_force(members: Iterable[User] | None = None) -> QuerySet[ConflictOfInterest]:
-    """Return the conflicts that count, whenever they do, of these members (None: of all)."""
+    """Return the conflicts of these members (None: of all) that were not dismissed, whatever their time."""
     rows = ConflictOfInterest.objects.filter(dismissed_at=None)
     return rows if members is None else rows.filter(member__in=members)

@@ -1,4 +1,4 @@
-"""The time left in the current week (R23)."""
+"""Computes the time left in the current contest week, for pages (R23)."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

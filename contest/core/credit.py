@@ -1,4 +1,4 @@
-"""Credit for a picture (R26): the first receipt of its pixels that was not withdrawn."""
+"""Queries for the credit of a picture (R26): the first attack with its pixels that was not withdrawn."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -12,9 +12,9 @@ from labeling.enums import Origin
 
 
 def has_credit() -> Q:
-    """The attacks that are the first receipt of a picture that was not to be labeled anyhow.
+    """Condition for attacks with the credit: the first receipt of a picture that was not to be labeled anyhow.
 
-    A picture of the organizers that a team sends afterwards is nobody's merit.
+    Nobody has the credit for a picture of the organizers that a team sends afterwards.
     """
     return Q(copy_of__isnull=True) & was_unknown()
 
@@ -26,7 +26,7 @@ def was_to_be_labeled_before(attack: Attack) -> bool:
 
 
 def first_receipts(images: Iterable[int], *, unrestricted: bool, now: datetime) -> dict[int, Attack]:
-    """Return picture -> its first receipt that was not taken back; of those that everybody may know of, or all."""
+    """Return picture -> its first attack that was not withdrawn: of public attacks, or of all if `unrestricted`."""
     told = Q(withdrawn_at__isnull=True) if unrestricted else public_attack_condition(now=now)
     rows = Attack.objects.filter(told, image__in=list(images)).select_related("team", "image")
     return {attack.image_id: attack for attack in rows.order_by("-received_at", "-pk")}

@@ -1,7 +1,7 @@
-"""Records decisions of the board on stakes, grants, withholding and awards (R21).
+"""Records decisions of the review board on stakes, grants, withholding and awards (R21).
 
-Each follows from a motion that the board carried by its votes. Who acts for the board has a mandate, which names the
-motion; `record_decision` records what was done by it.
+Each decision follows from a motion that the board carried by its votes. A service that acts for the board needs a
+mandate, which names the motion; `record_decision` records what the service did by it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ def rows_named(subject: Subject, table: type[_Row]) -> QuerySet[_Row]:
 
 @dataclass(frozen=True, slots=True)
 class MotionMandate:
-    """That most votes were for a motion: `motion` is its case, `member` who confirmed the count.
+    """Proof that most votes were for a motion: `motion` is its case, `member` confirmed the count.
 
     Made in `contest.board.motion_handlers` alone, in the transaction that closes the case.
     """
@@ -46,7 +46,7 @@ class MotionMandate:
 def record_decision(
     kind: DecisionKind, *, subject: Subject, reason: str, by: MotionMandate, now: datetime, **details: Any
 ) -> BoardDecision:
-    """Record what the board decided; `subject` names rows by table (`{"defense": [3]}`), `details` what about them.
+    """Record what the board decided; `subject` names rows by table (`{"defense": [3]}`), `details` are stored with it.
 
     Raises NotAllowed (`no_mandate`) for a motion of another kind or one that is decided already, InvalidInput without a
     reason: it is public.

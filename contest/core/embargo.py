@@ -1,8 +1,8 @@
-"""The embargo (R24): the one place that decides what is public when.
+"""Query conditions for the embargo (R24): the only place that decides when attacks and pictures become public.
 
 An attack is under embargo for everybody but its sender and the organizers until its week has ended, and for ever when
-it was withdrawn. Its picture is public from that moment on; answers, rulings and outputs are public with the release
-of their week (contest.core.publication.released), and so are pictures that organizers took in.
+it was withdrawn. Its picture is public when the embargo ends; answers, rulings and predictions are public with the
+release of their week (contest.core.publication.released), and so are pictures that organizers imported.
 """
 
 from datetime import datetime
@@ -20,8 +20,8 @@ def public_attack_condition(attack_prefix: str = "", *, now: datetime) -> Q:
     """Return the condition for attacks that are public: their week has ended and they were not withdrawn.
 
     `attack_prefix` leads to the attack, for example `attacks__`. Weeks follow each other without gaps, so an attack
-    that was received before the current week began is of an ended week, whatever its time zone. Gold and example
-    pictures are left out, also where somebody sent the same pixels as an attack (R5, R6).
+    received before the current week began belongs to an ended week, whatever its time zone. Gold and example pictures
+    are left out, even if somebody sent the same pixels as an attack (R5, R6).
     """
     ended = {f"{attack_prefix}received_at__lt": week_at(now).start, f"{attack_prefix}withdrawn_at__isnull": True}
     return Q(**ended, **{f"{attack_prefix}image__origin__in": RELEASED_ORIGINS})

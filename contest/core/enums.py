@@ -1,8 +1,8 @@
-"""Stored choices of the contest."""
+"""Enumerations of the contest: kinds and states of cases, stakes, accounts, messages and more."""
 
 from enum import StrEnum
 
-# Words of the board that the verifier of a release reads too.
+# Enumerations of the board that the verifier of a release uses too.
 from adjudication.enums import AppealSide as AppealSide
 from adjudication.enums import CaseKind as CaseKind
 from adjudication.enums import CaseOutcome as CaseOutcome
@@ -19,7 +19,7 @@ class EntitlementKind(StrEnum):
 
 
 class EntitlementState(StrEnum):
-    """How far a request is: `question` waits for the team's answer."""
+    """The state of a request to be entitled: `question` waits for the team's answer."""
 
     ASKED = "asked"
     QUESTION = "question"
@@ -30,7 +30,7 @@ class EntitlementState(StrEnum):
 
 
 class EntitlementStepKind(StrEnum):
-    """What happened to a request: an organizer asks a `question`, the team gives an `answer`."""
+    """A step of a request to be entitled: an organizer asks a `question`, the team gives an `answer`."""
 
     ASKED = "asked"
     QUESTION = "question"
@@ -50,7 +50,7 @@ class SamePersonBy(StrEnum):
 
 
 class ConflictKind(StrEnum):
-    """Why a member of the board steps aside for a team (R21). `member`: they were of the team themselves."""
+    """Why a member of the board is recused for a team (R21). `member`: they were a member of the team."""
 
     COAUTHOR = "coauthor"
     INSTITUTION = "institution"
@@ -60,7 +60,7 @@ class ConflictKind(StrEnum):
 
 
 class CaseState(StrEnum):
-    """OPEN: members vote; PANEL: decided, and more taskers are at it (R19); CLOSED: nothing more comes of it."""
+    """OPEN: members vote; PANEL: decided, more taskers answer about the picture (R19); CLOSED: all is done."""
 
     OPEN = "open"
     PANEL = "panel"
@@ -68,8 +68,8 @@ class CaseState(StrEnum):
 
 
 class PartyRole(StrEnum):
-    """Why a case is about a team: it sent the picture, holds a defense that it meets, appealed, or is what a motion
-    is about."""
+    """Why a case is about a team: it sent the picture, owns a defense that the picture was aimed at or breaks,
+    appealed, or is the subject of a motion."""
 
     SENDER = "sender"
     DEFENDER = "defender"
@@ -78,14 +78,14 @@ class PartyRole(StrEnum):
 
 
 class StakeKind(StrEnum):
-    """Who stands for the prize of a staked defense (R32)."""
+    """Who put up the money of a stake: the board or a team (R32)."""
 
     BOARD = "board"
     TEAM = "team"
 
 
 class StakeEnd(StrEnum):
-    """How a stake ended. `void`: a break of a week before the stake was found afterwards."""
+    """How a stake ended. `void`: a break from a week before the stake began was found later."""
 
     BROKEN = "broken"
     WON = "won"
@@ -95,10 +95,10 @@ class StakeEnd(StrEnum):
 
 
 class DefenseStanding(StrEnum):
-    """How far a defense is, the last that is true of it (R31-R33, R36).
+    """The state of a defense, the furthest that it has reached (R31-R33, R36).
 
-    NOT_ELIGIBLE: a condition failed. It is RECEIVED again when something new is asked about it: by a new private set
-    where it failed on the private set, by a trial that an organizer asks for, or by a newer check of the board.
+    NOT_ELIGIBLE: a condition failed. It is RECEIVED again when it is tested again: with a new private set if it failed
+    on the private set, by a trial that an organizer requests, or by a newer check of the board.
     """
 
     RECEIVED = "received"
@@ -124,7 +124,7 @@ class AccountKind(StrEnum):
 
 
 class MessageKind(StrEnum):
-    """What a message tells of; the name of its text. What each is made of is in contest.outbox.kinds."""
+    """The kind of a message, which is the name of its text; contest.outbox.kinds describes each."""
 
     ATTACK_RECEIVED = "attack_received"
     ATTACK_WITHDRAWN = "attack_withdrawn"
@@ -157,7 +157,7 @@ class MessageKind(StrEnum):
 
 
 class MessageGroup(StrEnum):
-    """Kinds of messages that a person has one wish for."""
+    """Groups of kinds of messages; a person has one preference for each group."""
 
     ATTACKS = "attacks"
     DEFENSES = "defenses"
@@ -168,7 +168,7 @@ class MessageGroup(StrEnum):
 
 
 class MessageRate(StrEnum):
-    """How messages go by e-mail: `app` is not at all."""
+    """How messages are sent by e-mail: `app` means no e-mail, only the page."""
 
     AT_ONCE = "at_once"
     DIGEST = "digest"
@@ -176,7 +176,7 @@ class MessageRate(StrEnum):
 
 
 class BuildState(StrEnum):
-    """How far a release that is being built is."""
+    """The state of the build of a release."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -185,7 +185,7 @@ class BuildState(StrEnum):
 
 
 class UploadKind(StrEnum):
-    """What a team uploads, each counted by itself where it is refused."""
+    """Kinds of uploads of a team; refusals are counted for each kind separately."""
 
     ATTACK = "attack"
     DEFENSE = "defense"

@@ -1,4 +1,4 @@
-"""Models shared by all rooms of the contest: teams, attacks, breaks, stakes, cases, decisions, releases."""
+"""Models shared by all packages of the contest: teams, attacks, breaks, stakes, cases, decisions, releases."""
 
 from datetime import datetime
 from functools import partial
@@ -18,7 +18,7 @@ from scoring.models import Defense, Prediction
 
 
 class Team(models.Model):
-    """A team that attacks or defends. One that was merged stays in the record and points to the other."""
+    """A team that attacks or defends. A merged team stays in the record and points to the team it is part of."""
 
     public_id = models.CharField(max_length=16, unique=True, default=partial(random_id, "G", 5))
     name = models.CharField(max_length=80, unique=True)
@@ -34,7 +34,7 @@ class Team(models.Model):
 
 
 class Member(models.Model):
-    """A person in a team, in one at a time; one of them is its captain."""
+    """A person's membership in a team; a person is in one team at a time, and one member is the captain."""
 
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="members")
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="membership")
@@ -49,11 +49,11 @@ class Member(models.Model):
 
 
 class Case(models.Model):
-    """Something the board votes on. Of a picture it is about `ruling`, the one that held when it was opened; a motion
-    has its kind, what it is about, and the reason of who moved it.
+    """A case of the board: about a picture, and then `ruling` is the one in force when it was opened, or a motion with
+    its kind, subject, and the mover's reason.
 
-    `result` is the ruling that came of it. `due_at` is by when it should be decided. `told_at` is when organizers were
-    told that too few members are left to decide it; empty while there are enough.
+    `result` is the ruling that the case led to. `due_at` is the deadline of the decision. `told_at` is when organizers
+    learned that too few members are left to decide it; empty while there are enough.
     """
 
     public_id = models.CharField(max_length=16, unique=True, default=partial(random_id, "C", 6))
@@ -98,8 +98,8 @@ class Case(models.Model):
 class ConflictOfInterest(models.Model):
     """A member of the board and a team that they do not judge, from `since` on and before `until` (R21).
 
-    `found` says that the contest found it by itself, which counts like one that was declared until an organizer
-    dismisses it with a reason. `words` are for organizers alone.
+    `found` says that a sweep found it; it counts like a declared one until an organizer dismisses it with a reason.
+    `words` are for organizers only.
     """
 
     member = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="conflicts")
@@ -158,10 +158,10 @@ class BoardDecision(models.Model):
 class Attack(models.Model):
     """A picture a team sent (R26). `received_at` is when the last byte had arrived (R23), `week` the one it fell in.
 
-    `policy` is what the week, the quota and the size were decided by. `of_quota` says the how many-th of the team's day
-    it was. Without targets it is meant for all staked defenses. `copy_of` is the first attack with the same pixels,
-    another team's, which gets the credit. `upload` is common to the pictures that were sent together. `original_*` are
-    of the file as this team sent it (R2); the picture has those of who has the credit.
+    `policy` decided the week, the quota and the size. `of_quota` is its number among the team's pictures of that day,
+    from 1 on. Without targets it is against all staked defenses. `copy_of` is the first attack with the same pixels, of
+    another team, which gets the credit. Pictures sent together have the same `upload`. `original_*` describe the file
+    as this team sent it (R2); the picture has those of the team with the credit.
     """
 
     public_id = models.CharField(max_length=16, unique=True, default=partial(random_id, "A", 8))
@@ -206,7 +206,7 @@ class AttackTarget(models.Model):
 class Break(models.Model):
     """A confident mistake of a defense on a valid image: the ruling and the prediction that prove it.
 
-    It breaks the defense where an attack sent the image (R29): `contest.core.breaks` says which rows do.
+    It breaks the defense only if an attack sent the image (R29): `contest.core.breaks` selects those rows.
     """
 
     defense = models.ForeignKey(Defense, on_delete=models.PROTECT, related_name="breaks")
@@ -248,7 +248,7 @@ class Release(models.Model):
 
 
 class StakeBatch(models.Model):
-    """Defenses that the board staked together, with the criteria: the unbroken ones of a batch share a prize (R36)."""
+    """Defenses that the board staked together, with its criteria; the unbroken ones of a batch share a prize (R36)."""
 
     public_id = models.CharField(max_length=16, unique=True, default=partial(random_id, "S", 5))
     criteria = models.TextField()
@@ -260,11 +260,11 @@ class StakeBatch(models.Model):
 
 
 class Stake(models.Model):
-    """A defense at stake from `staked_at` on, for `cents` (R32). A paying team's begins when its money was received.
+    """A defense at stake from `staked_at` on, for `cents` (R32). One that a team pays for begins when the money came.
 
-    `paid_by` is that team; `receipt` what the organizer noted of the payment. `ended_at` and `end` say when and how it
-    was over. `clock_from` is where its 90 days begin: later than `staked_at` once a closed defense was opened (R33).
-    `return_asked_at` is when the team asked the board to let it take the defense back.
+    `paid_by` is that team; `receipt` is the organizer's note about the payment. `ended_at` and `end` say when and how
+    it ended. `clock_from` is the beginning of its 90 days: later than `staked_at` if a closed defense was opened (R33).
+    `return_asked_at` is when the team requested that the board returns the defense.
     """
 
     defense = models.ForeignKey(Defense, on_delete=models.PROTECT, related_name="stakes")
@@ -301,7 +301,7 @@ class Stake(models.Model):
 
     @property
     def begun_at(self) -> datetime:
-        """Return when it began, or when it was asked for while its money did not come in."""
+        """Return when it began; while its money has not come in, when the team requested it."""
         return self.staked_at or self.asked_at
 
 

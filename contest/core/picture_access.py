@@ -1,5 +1,4 @@
-"""What a reader may know of a picture (R24): its team from the receipt on, organizers always, others once it
-is public."""
+"""Access rules for pictures and their rulings (R24): the sending team and organizers at once, others once public."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -27,24 +26,24 @@ _ID = re.compile(rf"P-[{ALPHABET}]{{8}}")
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who asks: the teams whose attacks are their own, and whether they organize."""
+    """The person who reads: the teams whose attacks are their own, and whether they are an organizer."""
 
     teams: tuple[int, ...] = ()
     organizer: bool = False
 
     @classmethod
     def of(cls, user: Any) -> "Reader":
-        """Return what `user` is."""
+        """Return the reader that `user` is."""
         roles = roles_of(user)
         return cls(tuple(each.pk for each in roles.family), roles.organizer)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownImage:
-    """A picture as far as a reader knows it. `received_at` is when it first came, as far as that is told.
+    """A picture as far as a reader may know it. `received_at` is when it first came, as far as the reader may know.
 
-    To who sent it, it is `public` once its week has ended, and `released` with that: that the contest has it among its
-    own, which are never published, is told to nobody but organizers (R5, R6).
+    For its sender it is `public` once the week of the attack has ended, and `released` with the release of that week,
+    even if it is also a picture of the contest that is never published: only organizers may know that (R5, R6).
     """
 
     image: Image
@@ -58,12 +57,12 @@ class KnownImage:
 
     @property
     def ruling(self) -> Ruling | None:
-        """Return the ruling that holds, as far as the reader may know (R16)."""
+        """Return the newest ruling that the reader may know, which is in force for them (R16); None without one."""
         return self.rulings[-1] if self.rulings else None
 
     @property
     def week(self) -> str:
-        """Return the week it was received in."""
+        """Return the name of the week the picture was received in."""
         return week_at(self.received_at).name
 
 
@@ -73,7 +72,7 @@ def is_picture_id(text: str) -> bool:
 
 
 def seen_by(reader: Reader, *, now: datetime) -> Q:
-    """The pictures whose page the reader may open: what is public, and what their team sent; organizers all."""
+    """Condition for pictures whose page the reader may open: public ones and their team's; for organizers all."""
     own = Attack.objects.filter(team__in=reader.teams).values("image")
     return Q() if reader.organizer else public_image_condition(now=now) | Q(pk__in=own)
 
@@ -84,18 +83,18 @@ def is_seen_by(image: Image, reader: Reader, *, now: datetime) -> bool:
 
 
 def picture_seen_by(public_id: str, reader: Reader, *, now: datetime) -> Image:
-    """Return the picture; NotFound in the same words for one under embargo and for one that is not there."""
+    """Return the picture; NotFound with the same message for one under embargo and for one that does not exist."""
     image, _ = _seen_with_attacks(public_id, reader, now)
     return image
 
 
 def _seen_with_attacks(public_id: str, reader: Reader, now: datetime) -> tuple[Image, tuple[Attack, ...]]:
     """Return the picture, and the attacks by it that the reader may know of, in the order of receipt."""
-    # An ID of another shape is nobody's, and may hold what the database refuses to look for.
+    # No picture has an ID of another form, and it may hold characters that the database refuses in a query.
     attacks = tuple(_attacks(public_id, reader, now)) if is_picture_id(public_id) else ()
     if attacks:
         return attacks[0].image, attacks
-    # Without an attack that the reader may know of, it is public with the record alone.
+    # Without an attack that the reader may know of, it is public only once it is in the record.
     image = Image.objects.filter(public_id=public_id).first() if is_picture_id(public_id) else None
     if image is None or not (reader.organizer or is_released(image)):
         raise NotFound("There is no public picture with this ID.", "not_found")
@@ -145,11 +144,11 @@ def _knows_all_rulings(image: Image, reader: Reader) -> bool:
 def rulings_seen_by(image: Image, reader: Reader, *, now: datetime) -> QuerySet[Ruling]:
     """Return the rulings on a picture that the reader may know of, in their order; the last one holds (R16).
 
-    They are public with the release of its week; who sent it knows them as they are made, once its week has ended.
+    They are public with the release of the picture's week; its sender knows each when it is made, after that week.
     """
     rows = Ruling.objects.filter(image=image).select_related("panel", "policy").order_by("number")
     if _knows_all_rulings(image, reader):
         return rows
-    # Who sent a copy knows them no earlier than everybody else.
+    # Teams that sent a copy know them no earlier than everybody else.
     own = Attack.objects.filter(public_attack_condition(now=now), team__in=reader.teams, copy_of=None)
     return rows.filter(image__in=own.values("image"))

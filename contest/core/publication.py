@@ -1,4 +1,4 @@
-"""Which pictures are public because their week is released (R24, R39)."""
+"""Queries for the pictures that are public because the record of their week is released (R24, R39)."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ from policy.calendar import Week
 
 @dataclass(frozen=True, slots=True)
 class ReleasedWeeks:
-    """The released weeks: what decides which pictures are public (R24, R39).
+    """The released weeks, which decide which pictures are public (R24, R39).
 
-    `releases` is week -> its release, without errata; `spans` are their times, those that follow each other as one.
+    `releases` is week -> its release, without errata; `spans` are their times, with adjacent weeks joined.
     """
 
     releases: Mapping[str, Release]
@@ -35,7 +35,7 @@ class ReleasedWeeks:
         return cls(by_week, tuple(_joined(map(week_called, by_week))))
 
     def condition(self, image: str) -> Q:
-        """Return the condition for their pictures; `has` says the same of one picture."""
+        """Return the condition for pictures of these weeks; `has` checks one picture."""
         received = [
             Q(**{f"{image}received_at__gte": start, f"{image}received_at__lt": end}) for start, end in self.spans
         ]
@@ -43,20 +43,20 @@ class ReleasedWeeks:
         return public & reduce(or_, received) if received else Q(**{f"{image}pk__in": []})
 
     def has(self, image: Image) -> bool:
-        """Say whether a picture is one of theirs."""
+        """Say whether a picture belongs to one of these weeks."""
         public = image.origin in RELEASED_ORIGINS and image.label_from is not None
         return public and any(start <= image.received_at < end for start, end in self.spans)
 
 
 @once_per_request
 def released_weeks(*, by: datetime | None = None) -> ReleasedWeeks:
-    """Return the weeks that are released now, or were `by` a moment."""
+    """Return the weeks that are released now, or that were released by the moment `by`."""
     parts = Release.objects.filter(part=0) if by is None else Release.objects.filter(part=0, released_at__lte=by)
     return ReleasedWeeks.of(parts.defer("counts").order_by("pk"))
 
 
 def released(image: str = "", *, by: datetime | None = None) -> Q:
-    """The pictures of the released weeks (R24, R39): the one condition that decides what is public.
+    """Condition for the pictures of released weeks (R24, R39): the only one that decides which are public.
 
     `image` leads to the picture, for example `image__`; `by` leaves out what was released after it.
     """
@@ -64,7 +64,7 @@ def released(image: str = "", *, by: datetime | None = None) -> Q:
 
 
 def _joined(weeks: Iterable[Week]) -> list[tuple[datetime, datetime]]:
-    """Return the spans of weeks, those that follow each other as one: the condition stays short over the years."""
+    """Return the spans of weeks, adjacent ones joined: so the condition stays short over the years."""
     spans: list[tuple[datetime, datetime]] = []
     for week in sorted(weeks, key=lambda each: each.start):
         if spans and spans[-1][1] == week.start:
@@ -90,6 +90,6 @@ def released_of_attacks(attacks: Collection[Attack]) -> set[int]:
 
 
 def newest_rulings_released(most: int) -> list[Ruling]:
-    """Return the rulings that hold on public pictures (R24), those decided last first, with their pictures."""
+    """Return the rulings in force on public pictures (R24), the most recent first, with their pictures."""
     rows = rulings_in_force().filter(released("image__")).select_related("image")
     return list(rows.order_by("-decided_at", "-pk")[:most])

@@ -1,4 +1,4 @@
-"""Access by role: strangers get 404, other roles 403 with an explanation."""
+"""The roles of an account, and access checks for views: visitors without a role get 404, other roles 403 with words."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ from contest.core.teams import final_team, teams_counted_together
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """What an account may do; who `competes` may be in no team yet. `merged` says that others are part of `team`."""
+    """The roles of an account. `competes`: a researcher, maybe without a team; `merged`: others are part of `team`."""
 
     tasker: bool = False
     organizer: bool = False
@@ -84,14 +84,14 @@ def roles_of(user: Any) -> Roles:
 
 
 def header_roles(user: Any) -> Roles:
-    """Return what the page's header shows. A tasker has no other role (R8), so labeling costs no query for it."""
+    """Return the roles for the page's header. A tasker has no other role (R8), so pages for labeling need no query."""
     if getattr(user, "tasker", None) is not None:
         return Roles(tasker=True)
     return roles_of(user)
 
 
 def refuse_other_team(opened_for: str, team: Team) -> None:
-    """Raise Conflict (`other_team`) where a page was opened for another team than the one that its reader is in now.
+    """Raise Conflict (`other_team`) if a page was opened for another team than the one that its reader is in now.
 
     `opened_for` is the public ID that the page carries; a team that became part of `team` is the same one. A page
     without an ID is let through.
@@ -141,7 +141,7 @@ def own_team_of(user: Any) -> Team:
 
 
 def researcher_of(user: User | AnonymousUser) -> User:
-    """Return `user`, who competes or has no role yet and may begin to; NotAllowed for everybody else (R8)."""
+    """Return `user` if they compete, or have no role yet and so may begin to; NotAllowed for everybody else (R8)."""
     if isinstance(user, User) and not AccountRole.objects.filter(user=user).exclude(role=Role.TEAM).exists():
         return user
     words = "Teams are for researchers: who labels, organizes or judges never competes. This account has another role."
@@ -149,6 +149,6 @@ def researcher_of(user: User | AnonymousUser) -> User:
 
 
 def picture_reader(user: Any) -> tuple[Team | None, bool]:
-    """Return the reader's team and whether they organize."""
+    """Return the reader's team, and whether they are an organizer."""
     roles = roles_of(user)
     return roles.team, roles.organizer

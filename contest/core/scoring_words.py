@@ -1,6 +1,6 @@
-"""Messages about runs and trials that wait for a scorer or a container engine.
+"""Words about runs and trials of defenses that wait because no scorer, or no container engine, is there.
 
-Nothing else tells: work that nobody takes looks like work whose turn has not come.
+Nothing else says so: work that no scorer can take looks like work that is still queued.
 """
 
 from collections import Counter
@@ -18,14 +18,14 @@ from scoring.selectors import dead_runs
 from scoring.trials.selectors import trials_to_retry
 from scoring.trusted_programs import TrustedPrograms
 
-# A scorer says every 15 seconds that it is alive; one that only sweeps wakes now and then.
+# A scorer reports every 15 seconds that it is alive; one that runs only in sweeps does so less often.
 SILENT_AFTER = timedelta(minutes=2)
 ENGINE = "docker"
 _OPEN = (RunState.QUEUED, RunState.RUNNING)
 
 
 class MissingCapacity(StrEnum):
-    """What there is none of."""
+    """What is missing, so that runs and trials wait."""
 
     SCORER = "scorer"
     ENGINE = "engine"
@@ -33,7 +33,7 @@ class MissingCapacity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StuckScoring:
-    """Runs and trials that nobody can work on now, because `missing` is not there."""
+    """How many runs and trials no scorer can work on now, because `missing` is not available."""
 
     missing: MissingCapacity
     runs: int
@@ -56,7 +56,7 @@ class StuckScoring:
 
 
 def missing(*, now: datetime) -> MissingCapacity | None:
-    """Return what no scorer offers now; None where one that is alive has an engine, so that everything can run."""
+    """Return what is missing now; None if a scorer that is alive has a container engine, so that everything can run."""
     runtimes = set(Scorer.objects.filter(seen_at__gte=now - SILENT_AFTER).values_list("runtime", flat=True))
     if not runtimes:
         return MissingCapacity.SCORER
@@ -64,16 +64,16 @@ def missing(*, now: datetime) -> MissingCapacity | None:
 
 
 def needs_engine(defense: Defense) -> bool:
-    """Say whether a defense runs in a container: those shipped here do not, nor the programs of a demo."""
+    """Say whether a defense runs in a container; those shipped with this project and the programs of a demo do not."""
     return bool(defense.image) and not defense.reference and TrustedPrograms.find(defense) is None
 
 
 def stuck(*, now: datetime) -> StuckScoring | None:
-    """Return what waits for something that is not there; None where nothing does."""
+    """Return the work that waits for something missing; None if nothing does."""
     what = missing(now=now)
     if what is None:
         return None
-    # What gave up for want of an engine waits as well: somebody will try it again.
+    # Work that failed for lack of an engine waits as well: somebody will try it again.
     runs = _by_defense(Run.objects.filter(state__in=_OPEN), runs_to_retry())
     trials = _by_defense(Trial.objects.filter(state__in=_OPEN), trials_to_retry())
     if what is MissingCapacity.ENGINE:
@@ -91,7 +91,7 @@ def _by_defense(*work: "QuerySet[Run] | QuerySet[Trial]") -> Counter[int]:
 
 
 def why_stuck(defense: Defense, *, now: datetime) -> str:
-    """Return why what was asked of one defense gets no answer now and who mends that; empty where it has its turn."""
+    """Return why the work of one defense cannot proceed now and who can help; empty if it only waits for its turn."""
     waits = _has_open_work(defense)
     gave_up = trials_to_retry().filter(defense=defense).exists() or runs_to_retry().filter(defense=defense).exists()
     if not waits and not gave_up:
@@ -116,12 +116,12 @@ def why_stuck(defense: Defense, *, now: datetime) -> str:
 
 
 def runs_to_retry() -> QuerySet[Run]:
-    """Return the dead runs that the platform is to blame for, of defenses whose place no newer version took."""
+    """Return the dead runs that failed by a fault of the platform, of defenses that are not retired."""
     return dead_runs().filter(fault__in=PLATFORM_FAULTS, defense__retired_at__isnull=True)
 
 
 def reruns_to_apply() -> QuerySet[Rerun]:
-    """Return the re-runs that have nothing under way any more: an organizer applies or stops them."""
+    """Return the re-runs whose runs are all over: an organizer applies or cancels them next."""
     return Rerun.objects.filter(state=RerunState.RUNNING).exclude(runs__state__in=_OPEN)
 
 
@@ -134,7 +134,7 @@ FINISHED = "finished, not applied"
 
 
 def rerun_words(rerun: Rerun, *, now: datetime) -> str:
-    """Return how far a re-run is, in the words of every page that names it."""
+    """Return the progress of a re-run, in the same words on every page."""
     if rerun.state != RerunState.RUNNING:
         return "being prepared" if rerun.state == RerunState.PREPARING else rerun.state
     found = progress(rerun, now=now)

@@ -1,8 +1,8 @@
-"""When a week is final for prizes: all rulings made and no appeal possible any more (R22, R37).
+"""Decides when a week is final for prizes: all rulings made, all runs done, no appeal possible (R22, R37).
 
-Only attacks break a defense (R29), so money waits for the pictures that attacks sent, and for no others: what the
-organizers add to be labeled holds back a release, but never an award or a prize. Nor does an attack that came when a
-stake's time was over (R36): who asks about the last week of a stake gives that moment as `before`.
+Only attacks break a defense (R29), so money waits for the pictures of attacks and for no others: pictures that
+organizers add to be labeled hold back a release, but never an award or a prize. Nor does an attack that came after a
+stake's time was over (R36): callers that ask about the last week of a stake pass that moment as `before`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,10 +37,10 @@ _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 class Weeks:
-    """Weeks as money sees them at `now`, for whom asks about many of them or of many defenses: each thing is read once.
+    """What is settled in which week at `now`, for questions about many weeks or defenses: everything is read once.
 
-    What it says is as old as its first question: make one for each page or step, and keep none. With `supposed` it
-    says what is settled under a ruling that nobody made; of appeals it then says nothing that is of use.
+    Answers are as old as the first question: make an instance for each page or step, and keep none. With `supposed` it
+    answers what is settled under a hypothetical ruling; its answers about appeals are then of no use.
     """
 
     def __init__(self, now: datetime, supposed: SupposedRuling | None = None) -> None:
@@ -53,8 +53,8 @@ class Weeks:
         self._pictures: _Pictures | None = None
 
     def look_over(self, weeks: Iterable[Week]) -> None:
-        """Find out at once which of many weeks have no picture: each of those is settled, and closed with its end, and
-        nothing more is asked about it."""
+        """Find in one query which of many weeks have no picture: such a week is settled and closed when it ends, and
+        needs no further query."""
         parts = {week.name: _part(week) for week in weeks if week.end <= self._now}
         unread = [part.week for part in parts.values() if part not in self._verdicts]
         kept = _with_pictures(unread) if unread else set()
@@ -66,9 +66,9 @@ class Weeks:
                 self._cases[part] = False
 
     def settled(self, week: Week, *, of: Defense, before: datetime | None = None) -> bool:
-        """Say whether nothing of `week` is open for a defense: every picture is ruled upon, every valid one was run.
+        """Say whether nothing of `week` is open for a defense: every picture has a ruling, every valid one was run.
 
-        Its runs alone count: another defense, published since, is still being run over all the weeks before it.
+        Only its own runs count: a defense published later is still being run over all earlier weeks.
         """
         return self.rulings_close_at(week, before) is not None and not self._waits_for_runs(_part(week, before), of)
 
@@ -79,9 +79,9 @@ class Weeks:
         return count_waiting_for_verdict(_received_in(part)) | runs
 
     def appeals_close_at(self, week: Week, *, of: Defense, before: datetime | None = None) -> datetime | None:
-        """Return from when on nothing of `week` can be appealed; None while that cannot be said: it is not settled for
-        the defense, the board has a case of one of its pictures (R22), or who sent a copy of a rejected one does not
-        know of that yet (R24)."""
+        """Return when the time to appeal anything of `week` ends; None while that is unknown: the week is not settled
+        for the defense, a case about one of its pictures is open (R22), or a team that sent a copy of a rejected
+        picture does not know of the ruling yet (R24)."""
         part = _part(week, before)
         verdicts = self.rulings_close_at(week, before)
         if verdicts is None or self._waits_for_runs(part, of) or self.has_cases(week, before):
@@ -91,14 +91,14 @@ class Weeks:
         return self._closings[part]
 
     def appeals_closed(self, week: Week, *, of: Defense, before: datetime | None = None) -> bool:
-        """Say whether `week` is over, settled, and past its appeals: nobody has any of their `appeal_days` left."""
+        """Say whether `week` is over and settled, and the time to appeal has ended for every team."""
         closing = self.appeals_close_at(week, of=of, before=before) if week.end <= self._now else None
         return closing is not None and closing <= self._now
 
     def open_before(self, moment: datetime, *, of: Defense) -> list[Week]:
-        """Return the weeks before the one of `moment` that are not past their appeals for a defense, the oldest first.
+        """Return the weeks before that of `moment` that are not past their appeals for a defense, oldest first.
 
-        It asks about those that something is open of, and never about each week there was.
+        It checks only weeks in which something may be open, not every week of the contest.
         """
         if self._pictures is None:
             self._pictures = _Pictures(_weeks_to_rule_on(self._now), dict(_by_day(_valid(), pictures=Count("pk"))))
@@ -108,22 +108,21 @@ class Weeks:
         return [week for week in weeks if not self.appeals_closed(week, of=of)]
 
     def rulings_close_at(self, week: Week, before: datetime | None = None) -> datetime | None:
-        """Return from when on no verdict of `week` can be appealed; None while one is missing."""
+        """Return when the time to appeal the verdicts of `week` ends; None while a verdict is missing."""
         part = _part(week, before)
         if part not in self._verdicts:
             self._verdicts[part] = None if _misses_verdicts(part) else _rulings_close_at(part)
         return self._verdicts[part]
 
     def has_cases(self, week: Week, before: datetime | None = None) -> bool:
-        """Say whether the board has a case of a picture of `week` that is not closed."""
+        """Say whether a case about a picture of `week` is not closed."""
         part = _part(week, before)
         if part not in self._cases:
             self._cases[part] = open_cases().filter(image__in=_pictures_of(part).values("pk")).exists()
         return self._cases[part]
 
     def _waits_for_runs(self, part: "_WeekUntil", of: Defense) -> bool:
-        """Say whether the defense misses an answer; one that is retired is let alone, as nothing new is run against
-        it."""
+        """Say whether predictions of the defense are missing; never for a retired one, which gets no new runs."""
         if of.retired_at is not None or of.published_at is None:
             return False
         if part not in self._runs:
@@ -133,7 +132,7 @@ class Weeks:
 
 @dataclass(frozen=True, slots=True)
 class _WeekUntil:
-    """What was sent in a week before `until`: its end, or the moment at which a stake's time was over."""
+    """The part of a week before `until`: the end of the week, or the moment at which a stake's time was over."""
 
     week: Week
     until: datetime
@@ -145,20 +144,20 @@ def _part(week: Week, before: datetime | None = None) -> _WeekUntil:
 
 @dataclass(frozen=True, slots=True)
 class _AnswersDue:
-    """How many answers each defense is to give to the pictures of a week, and which defenses gave them all."""
+    """How many predictions on the pictures of a week each defense is to give, and which defenses gave all of them."""
 
     wanted: int
     complete: frozenset[int]
 
 
 def open_cases() -> QuerySet[Case]:
-    """Return the cases of pictures that are not closed: what comes of them may change a verdict."""
+    """Return the cases about pictures that are not closed: they may change a verdict."""
     return Case.objects.filter(image__isnull=False).exclude(state=CaseState.CLOSED)
 
 
 def _with_pictures(weeks: Sequence[Week]) -> set[str]:
-    """Return the names of the weeks that an attack was received in or sent again: of all that have one, as of
-    `_pictures_of`, and maybe of the one beside it, where the picture came on a day of both."""
+    """Return the names of the weeks that have pictures as of `_pictures_of`. The week beside such a week may be among
+    them, if a picture came on a day that belongs to both."""
     first, last = min(week.start for week in weeks), max(week.end for week in weeks)
     came = releasable_images().filter(origin=Origin.ATTACK, received_at__gte=first, received_at__lt=last).order_by()
     days = list(came.datetimes("received_at", "day", tzinfo=UTC))
@@ -173,7 +172,7 @@ def _misses_verdicts(part: _WeekUntil) -> bool:
 
 
 def _rulings_close_at(part: _WeekUntil) -> datetime:
-    """Each ruling may be appealed for the days of the policy that it was made under."""
+    """Each ruling may be appealed for the days of the policy under which it was made."""
     week, rulings = part.week, Ruling.objects.filter(image__in=_pictures_of(part).values("pk"))
     made = rulings.aggregate(first=Min("decided_at"), last=Max("decided_at"))
     if made["last"] is None:
@@ -185,7 +184,7 @@ def _rulings_close_at(part: _WeekUntil) -> datetime:
 
 
 def _with_copies(part: _WeekUntil, verdicts: datetime) -> datetime | None:
-    """Who sent a copy of a rejected picture has days of their own, from its release on."""
+    """Teams that sent a copy of a rejected picture have days of their own, from its release on."""
     closing = [verdicts]
     rejected = rulings_in_force().filter(_rejected_copies(), image__in=_pictures_of(part).values("pk"))
     for ruling in rejected.select_related("image"):
@@ -197,14 +196,14 @@ def _with_copies(part: _WeekUntil, verdicts: datetime) -> datetime | None:
 
 
 def _rejected_copies() -> Q:
-    """The rejections of what somebody sent a copy of, of those pictures that a release tells of."""
+    """Condition for rejections of pictures that releases contain and that somebody sent a copy of."""
     copies = Attack.objects.filter(copy_of__isnull=False, withdrawn_at=None, image__origin__in=RELEASED_ORIGINS)
     return Q(verdict=Verdict.REJECTED, image__label_from__isnull=False, image__in=copies.values("image"))
 
 
 def _rounds(since: datetime, now: datetime) -> int:
-    """Return how many rounds are waited for of pictures that came since then: they are planned as of the policy of
-    their day, which may be a later one than that of the week."""
+    """Return how many rounds of runs are due for pictures received since then: by the policy of the day on which the
+    runs are planned, which may be later than that of the week."""
     return min(policy.evaluation_runs for _, policy in policies_between(since, now))
 
 
@@ -214,7 +213,7 @@ def _valid_of(part: _WeekUntil) -> QuerySet[Any, Any]:
 
 
 def _misses_runs(part: _WeekUntil, of: Defense, now: datetime) -> int:
-    """Count the pictures that a defense is still to answer."""
+    """Count the pictures that still need predictions of a defense."""
     rounds, valid = _rounds(part.week.start, now), _valid_of(part)
     places = places_in_force().filter(defense=of, image__in=valid).order_by().values("image")
     settled, to_come = Count("pk", filter=ITEM_SETTLED & Q(round__lte=rounds)), Count("pk", filter=~ITEM_SETTLED)
@@ -239,8 +238,8 @@ def _runs_of(part: _WeekUntil, now: datetime, supposed: SupposedRuling | None) -
 
 
 def _without_a_ruling() -> QuerySet[Attack]:
-    """Return the attacks on pictures that wait for their verdict still, or for another one of more taskers (R19): those
-    that came earlier for something else, too. What an organizer kept out is never ruled upon, and so not waited for.
+    """Return the attacks whose picture waits for a verdict, or for another one by more taskers (R19), also if the
+    picture came earlier from another source. A picture that an organizer kept out gets no ruling and does not count.
     """
     ruled = Exists(Ruling.objects.filter(image=OuterRef("image")))
     panels = Panel.objects.filter(image=OuterRef("image"))
@@ -262,29 +261,29 @@ def _received_in(part: _WeekUntil) -> QuerySet[Image]:
 
 
 def _pictures_of(part: _WeekUntil) -> QuerySet[Image]:
-    """Return the pictures that may break a defense as of a week (R29): those that came in it as attacks, and those that
-    came earlier for something else and were sent in it."""
+    """Return the pictures of a week that may break a defense (R29): those received in it as attacks, and those received
+    earlier from another source and sent as attacks in it."""
     sent = Q(pk__in=_sent_in(part).values("image"))
     return Image.objects.filter(Q(pk__in=_received_in(part).values("pk")) | sent)
 
 
 # Where something may be open -----------------------------------------------------------------------------------------
 #
-# Weeks of pictures by the days they came on: no week is missed that something is open of, and of each that is named
-# `appeals_closed` says whether it is.
+# Weeks are found by the days on which their pictures came: every week with something open is found, and maybe others;
+# `appeals_closed` decides for each.
 
 
 @dataclass(frozen=True, slots=True)
 class _Pictures:
-    """The weeks that verdicts may come of, and how many valid pictures came on which day."""
+    """The weeks in which verdicts may still change, and the number of valid pictures by day of receipt."""
 
     to_rule_on: set[Week]
     valid: Mapping[datetime, int]
 
 
 def _weeks_to_rule_on(now: datetime) -> set[Week]:
-    """Return the weeks with a picture that waits for a verdict, whose ruling may be appealed now or with its release,
-    or that the board has."""
+    """Return the weeks with a picture that waits for a verdict, whose ruling may be appealed now or after its release,
+    or that has an open case."""
     since, cases = now - longest_window(now), open_cases()
     recent = Ruling.objects.filter(Q(decided_at__gt=since) | (_rejected_copies() & ~released("image__", by=since)))
     waiting: list[QuerySet[Any]] = [
@@ -308,12 +307,12 @@ def _weeks_of_receipt(rows: QuerySet[Any]) -> Iterator[Week]:
 
 
 def _weeks_on(day: datetime) -> tuple[Week, Week]:
-    """Return the weeks that a day of UTC may be of: in the contest's zone it may end within it."""
+    """Return the one or two weeks that a day of UTC belongs to: in the contest's zone, a week may end within it."""
     return week_at(day), week_at(day + _DAY - _INSTANT)
 
 
 def _weeks_to_run(of: Defense, valid: Mapping[datetime, int], now: datetime) -> set[Week]:
-    """Return the weeks with a valid picture that a defense is still to answer, given how many came on which day."""
+    """Return the weeks with a valid picture that still needs predictions of a defense; `valid` counts them by day."""
     if of.retired_at is not None or of.published_at is None:
         return set()
     places = places_in_force().filter(defense=of, image__in=_valid().values("image"))
@@ -330,7 +329,7 @@ def _weeks_to_run(of: Defense, valid: Mapping[datetime, int], now: datetime) -> 
 
 
 def _valid() -> QuerySet[Ruling]:
-    """Return the rulings that hold and ask for runs that a break may follow from."""
+    """Return the valid rulings in force on pictures whose runs may lead to a break."""
     return rulings_in_force().filter(verdict=Verdict.VALID, image__origin__in=RELEASED_ORIGINS)
 
 
@@ -342,7 +341,7 @@ def _by_day(rows: QuerySet[Any], *keys: str, **counts: Count) -> Iterable[tuple[
 
 
 def weeks_between(first: datetime, last: datetime) -> Iterator[Week]:
-    """Yield the weeks from the one of `first` to the one of `last`, both with them."""
+    """Yield the weeks from that of `first` to that of `last`, both included."""
     week = week_at(first)
     while week.start <= last:
         yield week

@@ -1,4 +1,4 @@
-"""Messages to organizers about panels that no remaining tasker may finish."""
+"""Groups the panels that no remaining tasker may finish, with cause and advice in words for organizers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ _DAYS = AWAY_AFTER.days
 
 @dataclass(frozen=True, slots=True)
 class StuckGroup:
-    """The stuck panels of one cause, the longest waiting first; at most some hundreds of them are looked for."""
+    """The stuck panels of one cause, the longest waiting first; at most MOST_LOOKED_AT are searched."""
 
     cause: StuckCause
     panels: tuple[StuckPanel, ...]
 
     @property
     def since(self) -> datetime:
-        """Return since when the first of them waits."""
+        """Return since when the panel that waits longest has waited."""
         return min(each.panel.waiting_since for each in self.panels)
 
     @property
@@ -40,7 +40,7 @@ class StuckGroup:
 
     @property
     def why(self) -> str:
-        """Return the cause, of the picture that needs most."""
+        """Return the cause in words, for the picture that needs most taskers."""
         return CAUSES[self.cause](max(self.panels, key=lambda each: each.needed))
 
     @property
@@ -56,17 +56,17 @@ class StuckGroup:
 
     @property
     def others(self) -> int:
-        """Return how many more there are than are named."""
+        """Return how many panels are not among the named ones."""
         return len(self.panels) - len(self.named)
 
 
 def stuck_groups(*, now: datetime) -> tuple[StuckGroup, ...]:
-    """Return the causes that keep panels from being finished; the same for all who ask within FRESH_SECONDS."""
+    """Return the causes that keep panels from being finished, cached for FRESH_SECONDS."""
     return remembered("stuck-panels", FRESH_SECONDS, lambda: read_stuck_groups(now=now))
 
 
 def read_stuck_groups(*, now: datetime) -> tuple[StuckGroup, ...]:
-    """Return the causes that keep panels from being finished, read afresh."""
+    """Return the causes that keep panels from being finished, read from the database."""
     found = grouped((each.cause, each) for each in stuck_panels(now=now))
     return tuple(StuckGroup(cause, tuple(found[cause])) for cause in StuckCause if cause in found)
 

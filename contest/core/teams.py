@@ -1,4 +1,4 @@
-"""The team of a person, and merged teams (R25)."""
+"""Queries for the team of a person, and for teams that were merged (R25)."""
 
 from collections.abc import Mapping
 
@@ -28,7 +28,7 @@ def final_team(team: Team) -> Team:
 
 
 def teams_counted_together(team: Team) -> list[Team]:
-    """Return the teams whose quota is one (R25): what `team` is part of now, and all that was merged into that."""
+    """Return the teams with a common quota (R25): the team that `team` is part of now, and all merged into that."""
     return list(_family(final_team(team)))
 
 

@@ -1,6 +1,6 @@
-"""Limits refused uploads per team and hour; a refusal costs no quota (R25) but costs the server work.
+"""Limits the number of refused uploads per team and hour; a refusal costs no quota (R25), but work of the server.
 
-The hours are the machine's, whatever the contest's clock says: the limit protects the machine.
+The hours are those of the server's clock, not of the contest's clock: the limit protects the server.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ TOO_MANY_REFUSED = "too_many_refused"
 
 
 def check_upload_rate(team: Team, kind: UploadKind) -> None:
-    """Raise TooMany (`too_many_refused`) for a team that has had as many refusals as there are in an hour."""
+    """Raise TooMany (`too_many_refused`) for a team that has reached the most refusals of an hour."""
     now = timezone.now()
     if rates.increment(_key(team, kind), now=now) >= MOST_REFUSED_AN_HOUR[kind]:
         raise _too_many(kind, now)
@@ -39,12 +39,12 @@ def check_upload_rate(team: Team, kind: UploadKind) -> None:
 
 @dataclass(slots=True)
 class UploadCount:
-    """What was counted of one upload: all that its pictures' headers alone refuse counts once."""
+    """State of the count in one upload: all pictures refused by their headers alone count as one refusal."""
 
     glanced: bool = False
 
     def takes(self, error: DomainError) -> bool:
-        """Say whether a refusal is one more of this upload's."""
+        """Say whether a refusal counts, given those counted before in this upload."""
         if isinstance(error, PictureRefused) and error.decoded:
             return True
         first, self.glanced = not self.glanced, True
@@ -53,10 +53,10 @@ class UploadCount:
 
 @contextmanager
 def count_refusals(team: Team, kind: UploadKind, upload: UploadCount | None = None) -> Iterator[None]:
-    """Count what is refused inside, for the work done to find out; raises as `check_upload_rate` before any work.
+    """Context manager that counts a refusal raised inside; raises as `check_upload_rate` before any work.
 
-    `upload` is that of a picture among others. Not counted: refusals for a limit of the team or of the server, and
-    outages. It must not be inside a transaction that the refusal undoes.
+    `upload` is common to the pictures of one upload. Not counted: refusals for a limit of the team or of the server,
+    and outages. It must not be inside a transaction that the refusal rolls back.
     """
     check_upload_rate(team, kind)
     try:

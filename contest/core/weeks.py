@@ -1,4 +1,4 @@
-"""Weeks of this contest, in the time zones of its policy versions (R23)."""
+"""Finds contest weeks by moment or name, in the time zones of the policy versions (R23)."""
 
 from datetime import datetime
 
