@@ -1,6 +1,6 @@
-"""Messages about cases, never to a member who is recused (R21).
+"""Sends messages about cases to board members, organizers and teams, never to a recused member (R21).
 
-Members are written to about a case while they may judge it; a conflict that comes later takes those messages back.
+Members get messages about a case while they may judge it; a conflict recorded later deletes those messages.
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ from contest.outbox.writing import notify, retract, was_notified
 from labeling.models import Image
 from policy.selectors import policy_in_force
 
-# So long before its end a clock is called due.
+# A case is called due this long before its deadline.
 DUE_SOON = timedelta(days=1)
 MOTION_WORDS = {
     DecisionKind.STAKE: "a motion to stake defenses",
@@ -66,17 +66,17 @@ def _zone(now: datetime) -> str:
 
 
 def notify_case_opened(case: Case, *, now: datetime, but: User | None = None) -> None:
-    """Tell the members who may judge a case that it is open, but who opened it."""
+    """Tell the members who may judge a case that it is open, except the one who opened it."""
     _notify_board(case, MessageKind.CASE_OPENED, [each for each in judges_for(case) if each != but], now)
 
 
 def notify_case_due(case: Case, *, now: datetime) -> None:
-    """Tell the members who may judge a case, once, that its clock ends soon."""
+    """Tell the members who may judge a case, once, that its deadline is near."""
     _notify_board(case, MessageKind.CASE_DUE, judges_for(case), now)
 
 
 def notify_case_remind(case: Case, members: Iterable[User], *, all_voted: bool, now: datetime) -> None:
-    """Remind members who may judge a case of it, because an organizer asks: to vote, or to confirm the count."""
+    """Remind these members of a case for an organizer: to vote or, if `all_voted`, to confirm the count."""
     key = f"{case.public_id} {now.isoformat()}"
     _notify_board(case, MessageKind.CASE_DUE, members, now, key=key, reminder="confirm" if all_voted else "vote")
 
@@ -89,7 +89,7 @@ def _notify_board(
 
 
 def notify_no_quorum(case: Case, *, now: datetime) -> None:
-    """Tell organizers that too few members are left to decide a case (R21); of what it is about, its kind alone."""
+    """Tell organizers that too few members are left to decide a case (R21), naming only the kind of its subject."""
     notify(
         ORGANIZERS,
         MessageKind.CASE_NO_QUORUM,
@@ -103,17 +103,17 @@ def notify_no_quorum(case: Case, *, now: datetime) -> None:
 
 
 def retract_messages(case: Case) -> None:
-    """Forget what members were told about a case that they step aside from by now."""
+    """Delete the messages about a case to members who are recused from it by now."""
     recused = recused_from(case)
     if recused:
         retract(_case_page(case), users=User.objects.filter(pk__in=recused))
 
 
 def notify_case_decided(decision: CaseDecision, *, now: datetime, late: Team | None = None) -> int:
-    """Tell the teams that the case of a picture is about, and that may know of it, how it was decided; what a motion
-    does tells of itself. Return how many people are told.
+    """Tell the parties of a picture's case that may know of it how it was decided, and return how many people get the
+    message. A motion needs none: the service that carries it out sends its own.
 
-    `late` is the one team to tell, which may know of it only now: not again, where it was told at once.
+    `late`: tell this team only, which may know of the case only now, unless it got the message before.
     """
     if decision.case.kind != CaseKind.PICTURE:
         return 0
@@ -129,8 +129,8 @@ def notify_case_decided(decision: CaseDecision, *, now: datetime, late: Team | N
 
 
 def notify_panel_ruled(case: Case, ruling: Ruling, *, now: datetime, late: Team | None = None) -> int:
-    """Tell the teams that may know of a case what the taskers who were asked in addition led to, also where that is the
-    ruling of before (R19); `late` as for `notify_case_decided`. Return how many people are told."""
+    """Tell the teams that may know of a case which ruling the additional taskers led to, also if it is the same
+    as before (R19); `late` as for `notify_case_decided`. Return how many people get the message."""
     return _notify_outcome(
         case,
         f"{case.public_id} ruled",
@@ -161,15 +161,15 @@ def _notify_outcome(
 
 
 def _notify_teams(teams: Iterable[Team], kind: MessageKind, key: str, *, late: Team | None, **told: Any) -> int:
-    """Tell teams something; the one that is told `late` only where it was not told at once."""
+    """Send a message to teams; to the team `late`, only if it did not get the message before."""
     not_informed = [team for team in teams if late is None or not was_notified(team, kind, key)]
     return sum(notify(team, kind, key=key, **told) for team in not_informed)
 
 
 def notify_ruling_changed(was: Ruling, holds: Ruling, *, now: datetime, late: Team | None = None) -> int:
-    """Tell those concerned that another ruling holds: who sent the picture, and at whose defenses it was aimed; with
-    its release also who sent a copy, and whose defenses broke on it (R22, R24). What follows for stakes and money is
-    told by letters of its own. `late` as for `notify_case_decided`. Return how many people are told."""
+    """Tell teams that another ruling is in force: the sender, and owners of the defenses that the picture was aimed at;
+    after its release also teams that sent a copy, and owners of defenses that it broke (R22, R24). Effects on stakes
+    and money have letters of their own. `late` as for `notify_case_decided`. Return how many people get the message."""
     if (was.label, was.reasons) == (holds.label, holds.reasons):
         return 0
     return _notify_teams(

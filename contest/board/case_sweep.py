@@ -1,4 +1,4 @@
-"""Cases over time: the sweep that updates, reminds of and closes what is due; reminders of organizers (R19, R21)."""
+"""The sweep that updates, reminds of and closes cases, and the reminders that organizers send by hand (R19, R21)."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -27,17 +27,17 @@ from contest.core.models import Case
 
 LOOK_EVERY = timedelta(seconds=15)
 _LAST_LOOK = "cases-last-look"
-# A case is reminded of once in this time.
+# Members are reminded of a case at most once in this time.
 PATIENCE = timedelta(days=1)
 ACTION = "case.remind"
 log = structlog.get_logger(__name__)
 
 
 def sweep_cases(*, now: datetime) -> int:
-    """Close what more taskers were ruled upon, add the teams that a case is about by now, and look whether members
-    enough are left; return how many cases that changed (R19, R21).
+    """Close cases whose additional taskers led to a ruling, add new parties to open cases, and check that enough
+    members are left; return how many cases changed (R19, R21).
 
-    A case that fails holds up no other: all errors are raised together at the end, as one ExceptionGroup.
+    A case that fails does not stop the others: all errors are raised together at the end, as one ExceptionGroup.
     """
     changed, failed = cases_close(now=now), []
     for pk in list(Case.objects.filter(state=CaseState.OPEN).order_by("pk").values_list("pk", flat=True)):
@@ -45,7 +45,7 @@ def sweep_cases(*, now: datetime) -> int:
             changed += _tend(pk, now)
         except OperationalError:
             raise
-        except Exception as error:  # whatever it is, it is about this case alone, which is undone
+        except Exception as error:  # whatever it is, only this case fails and is rolled back
             log.exception("case_not_tended", case=pk)
             failed.append(error)
     if failed:
@@ -54,8 +54,8 @@ def sweep_cases(*, now: datetime) -> int:
 
 
 def cases_update_periodically(*, now: datetime) -> int:
-    """Close at once what was ruled upon, and look at the others when nobody has for LOOK_EVERY: for sweeps that come
-    oftener. Forgetting when that was costs a look."""
+    """Close cases that got their ruling, and run the whole sweep at most once per LOOK_EVERY: for sweeps that run more
+    often. If the cache loses the time of the last one, it only runs once more."""
     return sweep_cases(now=now) if cache.add(_LAST_LOOK, now, LOOK_EVERY.total_seconds()) else cases_close(now=now)
 
 
@@ -63,7 +63,7 @@ def cases_update_periodically(*, now: datetime) -> int:
 def _tend(case_id: int, now: datetime) -> bool:
     image = Case.objects.filter(pk=case_id).values_list("image", flat=True).first()
     if image is not None:
-        lock_image(image)  # before the case, as whoever appeals or votes does
+        lock_image(image)  # before the case, in the same order as appeals and votes
     rows = Case.objects.select_for_update(of=("self",), skip_locked=True).filter(pk=case_id, state=CaseState.OPEN)
     case = rows.select_related("image", "policy").first()
     if case is None:
@@ -91,7 +91,7 @@ def _watch_quorum(case: Case, now: datetime) -> bool:
 
 
 def reminded_lately(cases: Iterable[str], *, now: datetime) -> Mapping[str, datetime]:
-    """Return public ID -> when members were reminded of it, for the cases that may not be reminded of again yet."""
+    """Return public ID -> time of the last reminder, for the cases reminded of within PATIENCE."""
     wanted = set(cases)
     rows = AuditEntry.objects.filter(action=ACTION, at__gt=now - PATIENCE).values_list("subject", "at")
     found = ((subject["case"][0], at) for subject, at in rows)
@@ -100,8 +100,8 @@ def reminded_lately(cases: Iterable[str], *, now: datetime) -> Mapping[str, date
 
 @transaction.atomic
 def case_remind(*, public_id: str, by: User, now: datetime) -> list[User]:
-    """Write to the members who may judge a case and did not vote yet; where all have, to them, as one of them is to
-    confirm the count. Return whom. Who steps aside is told nothing.
+    """Remind the members who may judge a case and have not voted; if all have, remind all of them that one is to
+    confirm the count. Return whom. Recused members get no message.
 
     Raises NotAllowed for anybody but organizers, NotFound, and Conflict for a case that is decided (`decided`), not due
     within a day (`not_due`), was reminded of within a day (`reminded`), or has no member left (`nobody`).

@@ -1,4 +1,4 @@
-"""Cases: opening, parties, and votes of members (R18-R21)."""
+"""Services for cases: opening them, recording the teams they are about, members' votes and their count (R18-R21)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ from labeling.models import Image
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 
-# Of a member's own words on a vote, and of the reason of a motion.
+# Limits for a member's own words on a vote, and for the reason of a motion.
 MINIMUM_TEXT = MinimumText(characters=20, words=4)
 MOST_WORDS = 4_000
 SECONDS_UNTIL_RECORDED = 15
@@ -42,12 +42,12 @@ SECONDS_UNTIL_RECORDED = 15
 
 
 def lock_image(image_id: int) -> Image:
-    """Lock a picture: whoever appeals, opens a case or decides one of it waits for the others."""
+    """Lock a picture: appeals, the opening of a case and its decision on one picture wait for each other."""
     return Image.objects.select_for_update(no_key=True, of=("self",)).get(pk=image_id)
 
 
 def newest_ruling_of(image: Image) -> Ruling | None:
-    """Return the ruling that holds."""
+    """Return the ruling in force on a picture; None without one."""
     return Ruling.objects.filter(image=image).select_related("policy", "panel").order_by("-number").first()
 
 
@@ -57,13 +57,13 @@ def open_case_of(image: Image) -> Case | None:
 
 
 def picture_case(*, image: Image, ruling: Ruling, by: User | None, now: datetime) -> Case:
-    """Return the case of a picture that members vote on, opened where there is none. The caller holds the picture.
+    """Return the case of a picture that members vote on; open one if there is none. The caller has locked the picture.
 
-    Conflict (`being_decided`) while the taskers whom the board asked in addition are at it.
+    Conflict (`being_decided`) while the additional taskers of the board answer about it.
     """
     case = open_case_of(image)
     if case is not None:
-        # Held before anything is added to it: the sweep adds parties as well.
+        # Locked before anything is added to it: the sweep adds parties as well.
         Case.objects.select_for_update(of=("self",)).get(pk=case.pk)
     else:
         case = _open(kind=CaseKind.PICTURE, image=image, ruling=ruling, by=by, now=now)
@@ -96,7 +96,7 @@ def motion_case(
 
 
 def _open(*, by: User | None, now: datetime, **told: Any) -> Case:
-    # Held until it is open: a conflict that is declared meanwhile comes after it, and takes back what it tells.
+    # Locked until the case is open: a conflict declared meanwhile is recorded after it, and deletes its messages.
     list(board_members().select_for_update(of=("self",), no_key=True).values_list("pk", flat=True))
     conflicts_find(now=now)  # before anybody is told of it
     policy = policy_in_force(now)
@@ -108,7 +108,7 @@ def _open(*, by: User | None, now: datetime, **told: Any) -> Case:
 def case_open(*, image: Image, by: User, now: datetime) -> Case:
     """Open the case of a picture without an appeal, for a member who doubts its ruling (R37); or return the open one.
 
-    NotAllowed for who is not on the board, Conflict (`not_ruled`) without a ruling, Http404 for who steps aside.
+    NotAllowed for accounts not on the board, Conflict (`not_ruled`) without a ruling, Http404 for recused members.
     """
     if not is_on_board(by):
         raise NotAllowed("Only members of the review board open a case.", "not_on_board")
@@ -125,7 +125,7 @@ def case_open(*, image: Image, by: User, now: datetime) -> Case:
 
 
 def party_add(case: Case, team: Team, role: PartyRole, *, now: datetime) -> bool:
-    """Record that a case is about a team; False where that is on record."""
+    """Record that a case is about a team; False if it is recorded with this role before."""
     final = final_team(team)
     if final in teams_of_case(case):
         return False
@@ -135,16 +135,16 @@ def party_add(case: Case, team: Team, role: PartyRole, *, now: datetime) -> bool
 
 
 def parties_add(case: Case, *, now: datetime) -> int:
-    """Record the teams that the facts of now make parties of a picture's case; return how many are new (R21)."""
+    """Record the teams that by now are parties of a picture's case; return how many are new (R21)."""
     if case.image is None:
         return 0
     return sum(party_add(case, team, role, now=now) for team, role in _parties(case.image, now))
 
 
 def _parties(image: Image, now: datetime) -> Iterator[tuple[Team, PartyRole]]:
-    """Yield who sent a picture, and whose defenses at stake it was aimed at or breaks.
+    """Yield the teams that sent a picture, and owners of defenses at stake that it was aimed at or breaks.
 
-    What is under embargo still makes no party: that would tell who sent it (R24).
+    An attack under embargo makes no team a party: that would reveal its sender (R24).
     """
     sent = (
         Attack.objects.filter(public_attack_condition(now=now), image=image)
@@ -172,7 +172,7 @@ def _met(image: Image, sent: Iterable[Attack]) -> Iterator[Defense]:
 
 
 def case_seen_by(member: User, public_id: str) -> Case:
-    """Return a case that a member of the board does not step aside from; Http404 for every other (R21)."""
+    """Return a case from which a member of the board is not recused; Http404 for every other case (R21)."""
     rows = cases_seen_by(member).select_related("image", "ruling__panel", "ruling__policy", "policy", "result")
     case = rows.filter(public_id=public_id).first() if public_id.isprintable() else None
     if case is None:
@@ -181,7 +181,7 @@ def case_seen_by(member: User, public_id: str) -> Case:
 
 
 def _misses_parties(case: Case, now: datetime) -> bool:
-    """Say whether the facts of now make a team part of an open case that is not recorded yet."""
+    """Say whether by now a team is a party of an open case and is not recorded."""
     if case.image is None or case.state != CaseState.OPEN:
         return False
     known = {team.pk for team in teams_of_case(case)}
@@ -189,7 +189,7 @@ def _misses_parties(case: Case, now: datetime) -> bool:
 
 
 def refuse_missing_parties(case: Case, *, now: datetime) -> None:
-    """Raise Busy while a team is part of a case and not recorded yet: nobody looks at it before the sweep (R21)."""
+    """Raise Busy while a party of a case is not recorded: nobody opens the case until the sweep records it (R21)."""
     if _misses_parties(case, now):
         raise ServerBusy(
             "Another team has just become part of this case. The case opens again as soon as that is recorded.",
@@ -200,7 +200,7 @@ def refuse_missing_parties(case: Case, *, now: datetime) -> None:
 
 @transaction.atomic
 def parties_refresh(public_id: str, *, now: datetime) -> None:
-    """Record the teams that an open case is about by now, before anybody acts on it: the sweep comes later (R21)."""
+    """Record the parties that an open case has by now, before anybody acts on it: the sweep may come later (R21)."""
     named = Case.objects.filter(public_id=public_id, image__isnull=False).select_related("image")
     case = named.first() if public_id.isprintable() else None
     if case is None or case.image is None or not _misses_parties(case, now):
@@ -212,9 +212,9 @@ def parties_refresh(public_id: str, *, now: datetime) -> None:
 
 @transaction.atomic
 def disclose(*, case: Case, teams: Sequence[str], by: User, now: datetime) -> None:
-    """Record that nothing ties a member to the teams (public IDs) that a case is about: it opens for them then.
+    """Record a member's disclosure of no conflict with the teams (public IDs) of a case, which opens it to them.
 
-    Conflict (`others`) where the page named other teams than those still to be answered for.
+    Conflict (`others`) if the page named other teams than those without a disclosure.
     """
     waiting = undisclosed(case_seen_by(by, case.public_id), by)
     if {team.public_id for team in waiting} - set(teams):
@@ -225,9 +225,9 @@ def disclose(*, case: Case, teams: Sequence[str], by: User, now: datetime) -> No
 
 
 def case_opened_by(member: User, public_id: str) -> Case:
-    """Return a case whose content is open to a member: they do not step aside and said so (R21).
+    """Return a case whose content is open to a member: they are not recused and made their disclosure (R21).
 
-    Http404 for who steps aside, Conflict (`disclose_first`) for who has not said yet.
+    Http404 for recused members, Conflict (`disclose_first`) for members without a disclosure.
     """
     case = case_seen_by(member, public_id)
     if undisclosed(case, member):
@@ -237,10 +237,11 @@ def case_opened_by(member: User, public_id: str) -> Case:
 
 @dataclass(frozen=True, slots=True)
 class VoteCount:
-    """The votes that count now, one of each member, in the order in which they were cast. `waiting` are those of
-    members who are still to say whether anything ties them to a team that the case is about by now.
+    """The votes that count now, one of each member, in the order in which they were cast. `waiting` are votes of
+    members without a disclosure about a team that became a party later.
 
-    `mark` changes with every vote that counts, every team and all that a team says: who confirms has seen all of it.
+    `mark` changes with every vote that counts, every party and every statement of one: so the member who confirms has
+    seen all of them.
     """
 
     votes: tuple[Vote, ...]
@@ -259,7 +260,7 @@ class VoteCount:
 
     @property
     def all_voted(self) -> bool:
-        """Say whether every member who may has a vote that counts: then a tie is one for good."""
+        """Say whether every member who may vote has a vote that counts: then a tie is final."""
         return len(self.votes) >= self.judges
 
     @property
@@ -269,7 +270,7 @@ class VoteCount:
 
 
 def count_of(case: Case) -> VoteCount:
-    """Count the newest vote of each member who does not step aside, said so, and is on the board still."""
+    """Count the newest vote of each member who is on the board, not recused, and made the disclosure."""
     recused, teams = recused_from(case), {team.pk for team in teams_of_case(case)}
     judges = {member.pk: member for member in board_members().exclude(pk__in=recused)}
     newest = {vote.member_id: vote for vote in Vote.objects.filter(case=case, member__in=judges).order_by("pk")}
@@ -289,7 +290,7 @@ def count_of(case: Case) -> VoteCount:
 
 
 def _mark(case: Case, votes: Iterable[Vote]) -> str:
-    """A hash: the numbers of the rows would tell how much is voted on elsewhere."""
+    """Return a hash: plain row numbers would reveal how many votes there are in other cases."""
     rows = (Appeal.objects, AppealStatement.objects, CaseParty.objects)
     seen = [[vote.pk for vote in votes]]
     seen += [list(each.filter(case=case).order_by("pk").values_list("pk", flat=True)) for each in rows]
@@ -315,7 +316,7 @@ def vote_cast(
 ) -> Vote:
     """Cast or change a vote while the case is open (R19): an overrule with a class, or with the reasons of a rejection.
 
-    Http404 for who steps aside, Conflict (`disclose_first`, `decided`), InvalidInput for what cannot be voted for.
+    Http404 for recused members, Conflict (`disclose_first`, `decided`), InvalidInput for an impossible choice.
     """
     held = lock_case(by, case.public_id, now=now)
     ballot = _ballot(held, choice, label, reasons)
@@ -325,7 +326,7 @@ def vote_cast(
 
 
 def _own_words(typed: str, public: bool) -> str:
-    """Return what a member says on their vote, if anything; InvalidInput (`words`) for what says too little."""
+    """Return a member's own words on their vote, maybe none; InvalidInput (`words`) for words that say too little."""
     if not public and not typed.replace("\x00", "").strip():
         return ""
     ask = "Write what is to be published, or leave it unpublished." if public else "Say more on your vote, or nothing."
@@ -340,7 +341,7 @@ def lock_case(by: User, public_id: str, *, now: datetime) -> Case:
     Case.objects.select_for_update(of=("self",)).get(pk=case.pk)
     if case.state == CaseState.OPEN:
         parties_add(case, now=now)
-    # Asked again under the lock: a conflict may have been declared, or another member have decided, meanwhile.
+    # Checked again under the lock: meanwhile a conflict may have been declared, or another member have decided.
     held = case_opened_by(by, public_id)
     if held.state != CaseState.OPEN:
         raise Conflict("This case was decided meanwhile. Nothing of yours was recorded; look at it again.", "decided")
@@ -367,7 +368,7 @@ def _ballot(case: Case, choice: VoteChoice, label: str, reasons: Sequence[str]) 
 
 
 def count_fields(count: VoteCount) -> dict[str, Any]:
-    """Return what a decision keeps of a count: no names, and the words that their members publish."""
+    """Return the fields of a decision that record a count: without names, with the words that members publish."""
     votes = [
         {
             "choice": vote.choice,

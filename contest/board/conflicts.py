@@ -1,4 +1,4 @@
-"""Conflicts of interest (R21): declared by members and organizers, or found by a sweep and dismissed with a reason."""
+"""Services for conflicts of interest (R21): declared, ended, found by a sweep, or dismissed with a reason."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ def conflict_declare(
     told = words.replace("\x00", "").strip()
     if len(told) > MOST_CHARACTERS:
         raise InvalidInput(f"Write at most {MOST_CHARACTERS:,} characters.", "invalid", field="words")
-    User.objects.select_for_update(no_key=True).get(pk=member.pk)  # two at once wait for each other
+    User.objects.select_for_update(no_key=True).get(pk=member.pk)  # simultaneous requests wait for each other
     _refuse_same(member, team, kind)
     held = _hold_cases([team])
     made = {"kind": kind, "since": since, "words": told, "declared_by": by, "declared_at": now}
@@ -67,13 +67,13 @@ def _check_may(by: User, member: User) -> None:
 
 
 def _record(action: str, conflict: ConflictOfInterest, by: User | None, now: datetime, *, why: str = "") -> None:
-    """Who steps aside for whom is nobody's business outside: nothing of it is published but that it was recorded."""
+    """Audit it. Which member is recused for which team is private: only the fact of a record is published."""
     told = {"member": conflict.member_id, "team": conflict.team_id, "kind": conflict.kind, "words": why}
     audit(action, by=by, subject={"conflict": [conflict.pk]}, now=now, private=told)
 
 
 def _hold_cases(teams: Iterable[Team]) -> list[Case]:
-    """Lock the open cases about these teams: a decision is made before the conflict, or knows of it."""
+    """Lock the open cases about these teams: so a decision comes before the conflict, or takes it into account."""
     together = {each.pk for team in teams for each in teams_counted_together(team)}
     about = Case.objects.filter(parties__team__in=together).exclude(state=CaseState.CLOSED)
     return list(Case.objects.select_for_update(of=("self",)).filter(pk__in=about.values("pk")).order_by("pk"))
@@ -88,10 +88,10 @@ def _refuse_same(member: User, team: Team, kind: ConflictKind) -> None:
 
 @transaction.atomic
 def conflict_end(*, conflict_id: int, reason: str, by: User, now: datetime) -> ConflictOfInterest:
-    """Record that a conflict is over from now on, and why; cases that are open stay closed to the member (R21).
+    """Record that a conflict ends now, and why; the member stays recused from cases that are open (R21).
 
-    InvalidInput without a reason, NotAllowed for a member whose conflict an organizer declared: an organizer ends that.
-    One that the contest found is dismissed by an organizer instead. Conflict (`over`) for one that is over.
+    InvalidInput without a reason, NotAllowed for a member whose conflict an organizer declared: an organizer ends it.
+    A conflict found by the sweep is dismissed by an organizer instead. Conflict (`over`) for one that has ended.
     """
     said = clean_words(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
     found = _lock_conflict(conflict_id)
@@ -109,15 +109,15 @@ def conflict_end(*, conflict_id: int, reason: str, by: User, now: datetime) -> C
 
 @dataclass(frozen=True, slots=True)
 class ConflictEnd:
-    """How a declared conflict was ended: `by` is empty where the account is gone, `why` where no reason was asked for
-    yet."""
+    """How a declared conflict was ended: `by` is empty if the account is deleted, `why` for a conflict from before
+    reasons were required."""
 
     by: str
     why: str
 
 
 def conflict_ends(rows: Iterable[ConflictOfInterest]) -> dict[int, ConflictEnd]:
-    """Return by number how those of these conflicts that were ended came to their end; the audit trail has it."""
+    """Return conflict number -> who ended it and why, from the audit trail, for those of these that were ended."""
     numbers = [each.pk for each in rows if each.until is not None]
     entries = AuditEntry.objects.filter(action=_END, subject__conflict__0__in=numbers).select_related("user")
     return {
@@ -130,9 +130,9 @@ def conflict_ends(rows: Iterable[ConflictOfInterest]) -> dict[int, ConflictEnd]:
 
 @transaction.atomic
 def conflict_dismiss(*, conflict_id: int, reason: str, by: User, now: datetime) -> ConflictOfInterest:
-    """Record that what the contest found is no conflict: it counts for nothing any more, and is not found again.
+    """Dismiss a conflict that the sweep found: it does not count from then on, and is not found again.
 
-    Raises NotAllowed for anybody but organizers and for what was declared, InvalidInput without a reason.
+    Raises NotAllowed for anybody but organizers and for a declared conflict, InvalidInput without a reason.
     """
     if not is_organizer(by):
         raise NotAllowed("Only organizers dismiss a conflict.", "not_an_organizer")
@@ -164,9 +164,9 @@ def _refuse_over(found: ConflictOfInterest) -> None:
 def declare_ties(
     *, member: User, domains: Iterable[str], people: Iterable[str], papers: Iterable[str], now: datetime
 ) -> Affiliations:
-    """Keep what a member says of themselves: domains of institutions, addresses of people, arXiv IDs of papers.
+    """Store a member's affiliations: domains of institutions, addresses of people, arXiv IDs of papers.
 
-    Raises WrongFields for what is none of these; a conflict that was found by what is taken out stays.
+    Raises WrongFields for an invalid entry; a conflict found by an entry stays when the entry is removed.
     """
     readers = _readers(now.date())
     told = {"domains": list(domains), "people": list(people), "papers": list(papers)}
@@ -182,7 +182,7 @@ _Reader = Callable[[str], str | None]
 
 
 def _readers(today: date) -> dict[str, tuple[_Reader, str]]:
-    """Return what reads each list, and what its entries are."""
+    """Return list name -> the function that parses an entry of the list, and the word for its entries."""
     return {
         "domains": (institution, "the domain of one institution, as in example.edu"),
         "people": (_address, "an e-mail address"),
@@ -203,9 +203,9 @@ def _wrong(rows: list[str], read: _Reader, what: str) -> str:
 
 
 def conflicts_find(*, now: datetime) -> int:
-    """Record what ties members of the board to teams and is on record nowhere yet; return how many are new (R21).
+    """Find and record new conflicts of board members with teams; return how many are new (R21).
 
-    It counts from the moment it is found, for all the time before as well. Nothing is locked where nothing is new.
+    A found conflict counts for all the time before it was found as well. Nothing is locked if none is new.
     """
     return _record_found(now) if _new(board_members()) else 0
 
@@ -213,11 +213,11 @@ def conflicts_find(*, now: datetime) -> int:
 @retry_on_deadlock
 @transaction.atomic
 def _record_found(now: datetime) -> int:
-    # Two at once wait for each other, as in `conflict_declare`; the second finds nothing new.
+    # Two sweeps wait for each other, as in `conflict_declare`; the second finds nothing new.
     new = _new(board_members().select_for_update(of=("self",), no_key=True))
     held = _hold_cases(Team.objects.filter(pk__in={team for _, team, _ in new}))
     for member, team, kind in new:
-        # What the contest finds says nothing of when it began.
+        # Found data does not say when the conflict began.
         told = {"since": EVER, "found": True, "declared_at": now}
         conflict = ConflictOfInterest.objects.create(member_id=member, team_id=team, kind=kind, **told)
         _record("conflict.find", conflict, None, now)
@@ -230,7 +230,7 @@ _Tie = tuple[int, int, str]
 
 
 def _new(rows: QuerySet[User]) -> list[_Tie]:
-    """Return (member, team, kind) of what is not on record."""
+    """Return the (member, team, kind) that are not on record."""
     members = list(rows)
     ties = {each.member_id: each for each in Affiliations.objects.filter(member__in=members)}
     addresses = _addresses()
@@ -245,7 +245,7 @@ _Said = Collection[tuple[int, str]]
 
 
 def _alike(member: User, ties: Affiliations | None, addresses: _Said, papers: _Said) -> Iterator[_Tie]:
-    """Yield what ties a member to a team by an address or a paper that is the team's, each with its team's number."""
+    """Yield the conflicts of a member with teams by an address or a paper of the team, each with the team's number."""
     domains = {institution(member.email), *(ties.domains if ties else ())} - {""}
     people, own = set(ties.people if ties else ()), set(ties.papers if ties else ())
     for team, address in addresses:

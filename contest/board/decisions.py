@@ -1,4 +1,4 @@
-"""Deciding a case: the votes are counted and carried out in one transaction (R19-R22)."""
+"""The service that decides a case: counts the votes and carries out their result in one transaction (R19-R22)."""
 
 from datetime import datetime
 
@@ -28,12 +28,12 @@ from policy.selectors import policy_in_force
 @retry_on_deadlock
 @transaction.atomic
 def case_decide(*, case: Case, seen: str, explanation: str, by: User, now: datetime) -> CaseDecision:
-    """Close the voting on a case and do what most votes are for; a tie upholds the ruling, or drops the motion (R19).
+    """Close the voting on a case and carry out the majority; a tie upholds the ruling, or drops the motion (R19).
 
-    `seen` is the mark of the count that the member confirms. Raises Http404 for who steps aside; NotAllowed
-    (`no_vote`) for who has no vote on it; Conflict where it was `decided`, there is `no_quorum`, the `votes_changed`, a
-    `tie` may still be broken, the `ruling_changed`, or what a motion asks for cannot be done any more: then nothing is
-    recorded. InvalidInput where an overrule has no explanation that says something (R20).
+    `seen` is the mark of the count that the member confirms. Raises Http404 for recused members; NotAllowed
+    (`no_vote`) for members without a vote that counts; Conflict if it was `decided`, there is `no_quorum`, the
+    `votes_changed`, a `tie` may still be broken, the `ruling_changed`, or a motion cannot be carried out: then nothing
+    is recorded. InvalidInput for an overrule without an explanation that says something (R20).
     """
     held = lock_case(by, case.public_id, now=now)
     count = count_of(held)
@@ -62,7 +62,7 @@ def case_decide(*, case: Case, seen: str, explanation: str, by: User, now: datet
 
 
 def _remarks(typed: str) -> str:
-    """Return what is published with a decision that needs no explanation; InvalidInput for too much."""
+    """Return the remarks published with a decision that needs no explanation; InvalidInput if they are too long."""
     said = typed.replace("\x00", "").replace("\r\n", "\n").strip()
     if len(said) > MOST_CHARACTERS:
         raise InvalidInput(f"Write at most {MOST_CHARACTERS:,} characters.", "invalid", field="explanation")
@@ -88,8 +88,8 @@ def _refuse(case: Case, count: VoteCount, seen: str, by: User, now: datetime) ->
 
 
 def refuse_undecided(case: Case, count: VoteCount, *, now: datetime) -> None:
-    """Raise Conflict where the votes decide nothing yet: a `tie` that another member may still break before the clock
-    is over, and an overrule whose reasons, put together, are those of the ruling (`same`)."""
+    """Raise Conflict while the votes decide nothing: for a `tie` that another member may still break before the
+    deadline, and for an overrule whose reasons, put together, are those of the ruling (`same`)."""
     if count.tied and not count.all_voted and now < case.due_at:
         raise Conflict(
             "It is a tie, and another member may still vote. Wait for all votes, or for the end of the clock.", "tie"
@@ -101,7 +101,7 @@ def refuse_undecided(case: Case, count: VoteCount, *, now: datetime) -> None:
 
 
 def _do(case: Case, decides: Ballot, explanation: str, by: User, now: datetime) -> tuple[Ruling | None, Panel | None]:
-    """Return the ruling that holds now, or the panel that was asked."""
+    """Carry out the decision; return the ruling in force afterwards, or the panel with additional taskers."""
     if case.kind == CaseKind.MOTION:
         if decides.choice is VoteChoice.IN_FAVOUR:
             carry_out(case, by=by, now=now)
@@ -115,7 +115,7 @@ def _do(case: Case, decides: Ballot, explanation: str, by: User, now: datetime) 
 
 
 def overrule_check(image: Image, decides: Ballot) -> None:
-    """Raise what `overrule` would raise now, with words that say enough; nothing is locked or written."""
+    """Raise what `overrule` would raise now with a sufficient explanation; nothing is locked or written."""
     board_ruling_check(
         image=image,
         verdict=Verdict.VALID if decides.label else Verdict.REJECTED,
@@ -147,8 +147,8 @@ def _ask_more(case: Case, now: datetime) -> Panel:
 
 
 def taskers_to_ask(ruling: Ruling, policy: Policy) -> int:
-    """Return how many taskers are asked where the board wants more: of those who join, as many as the panel has room
-    for; where it has none, one is asked for, and refused with the reason."""
+    """Return how many taskers to add if the board wants more: as many as the panel still has room for. Without room it
+    is one, which the panel then refuses with the reason."""
     if ruling.verdict == Verdict.REJECTED:
         return policy.panel_size
     return max(min(policy.appeal_taskers, room_in(ruling.panel)), 1)
@@ -164,7 +164,7 @@ def _close(case: Case, ruling: Ruling | None, panel: Panel | None, now: datetime
 
 
 def _record(decision: CaseDecision, by: User, now: datetime) -> None:
-    """What is decided about a picture is published with its week, and not by the audit trail before."""
+    """Audit it. A decision about a picture is published with the picture's week, so not earlier in the audit trail."""
     subject = {"case": [decision.case.public_id]}
     told = {"outcome": str(decision.outcome), "votes": len(decision.votes), "recused": decision.recused}
     audit("case.decide", by=by, subject=subject, why=decision.explanation, now=now, private=told)
@@ -174,7 +174,7 @@ def _record(decision: CaseDecision, by: User, now: datetime) -> None:
 
 
 def cases_close(*, now: datetime) -> int:
-    """Close the cases whose additional taskers were ruled upon (R19); return how many. Twice changes nothing."""
+    """Close the cases whose additional taskers led to a ruling (R19); return how many. Idempotent."""
     waiting = Case.objects.filter(state=CaseState.PANEL).order_by("pk").values_list("pk", flat=True)
     return sum(_close_ruled(pk, now) for pk in list(waiting))
 
@@ -186,7 +186,7 @@ def _close_ruled(case_id: int, now: datetime) -> bool:
     if case is None or case.image is None or case.ruling is None:
         return False
     later = Ruling.objects.filter(image=case.image, panel=case.decision.panel, number__gt=case.ruling.number)
-    # Nobody answers about a picture that an organizer keeps out after a report: then the ruling stays as it is.
+    # Nobody answers about a picture that an organizer excluded after a report: then the ruling stays as it is.
     ruling = later.order_by("number").first() or (case.ruling if is_kept_out(case.image.pk) else None)
     if ruling is None:
         return False

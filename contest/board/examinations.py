@@ -1,8 +1,8 @@
-"""The board's examination before an award: members confirm that every rejected picture is invalid (R37).
+"""Services for the examination before an award: board members confirm that each rejected picture is invalid (R37).
 
-A picture is confirmed under the rejection that holds: after another ruling it is looked at anew, and while the board
-has a case of it its confirmations do not count. The policy says how many members confirm each. Who steps aside for a
-team confirms nothing for its award, and no picture that it sent (R21).
+A member confirms a picture under the rejection in force: after another ruling it is examined again, and while a case
+about it is open its confirmations do not count. The policy says how many members confirm each picture. A member who
+is recused for a team confirms nothing for the award of that team, and no picture that it sent (R21).
 """
 
 from dataclasses import dataclass
@@ -31,15 +31,15 @@ from scoring.models import Defense
 
 
 def may_examine(member: User, defense: Defense, *, now: datetime) -> bool:
-    """Say whether a member examines pictures for the award of a defense: not for a team they step aside for (R21)."""
+    """Say whether a member may examine pictures for the award of a defense: not if recused for its team (R21)."""
     owner = owner_of(defense)
     return owner is None or owner.pk not in teams_stepped_aside_for(member, now=now)
 
 
 @dataclass(frozen=True, slots=True)
 class ExaminationQueue:
-    """What of the sweep is left: for this member (`number` of pictures), `in_cases` what waits for a case that they may
-    know of, and `by_others` the rest: this one confirmed it, or steps aside from what it waits for."""
+    """The pictures still to examine: `number` for this member, `in_cases` those with an open case that the member may
+    know of, `by_others` the rest: this member confirmed them, or is recused from what they wait for."""
 
     mine: QuerySet[Image]
     number: int
@@ -48,7 +48,7 @@ class ExaminationQueue:
 
 
 def queue_of(defense: Defense, member: User, *, now: datetime) -> ExaminationQueue:
-    """Return what is still to examine for an award, the first received first."""
+    """Return the pictures still to examine for an award, in the order of receipt."""
     left = rejected_pictures(defense).exclude(fully_examined(now, defense))
     free = left.exclude(pk__in=open_cases().values("image"))
     in_cases = left.filter(pk__in=cases_seen_by(member).exclude(state=CaseState.CLOSED).values("image")).count()
@@ -60,21 +60,21 @@ def queue_of(defense: Defense, member: User, *, now: datetime) -> ExaminationQue
 
 
 def members_for(image: Image, defense: Defense) -> int:
-    """Return how many members confirmed a picture for an award, under the rejection that holds."""
+    """Return how many members confirmed a picture for an award, under the rejection in force."""
     return confirmations_in_force(defense).filter(image=image).count()
 
 
 @transaction.atomic
 def picture_confirm(*, image: Image, defense: Defense, ruling: int, by: User, now: datetime) -> Examination:
-    """Record that a member of the board looked at a rejected picture and found `ruling` right; twice changes nothing.
+    """Record that a board member examined a rejected picture and confirms `ruling`. Idempotent.
 
-    Raises NotAllowed for who is not on the board or steps aside for the award's team or who sent the picture, Conflict
-    (`not_rejected`) for a picture that this award does not wait for, (`ruling_changed`) under another ruling, and
-    (`in_case`) while a case of it is open.
+    Raises NotAllowed for accounts not on the board and members recused for the award's team or the picture's sender,
+    Conflict (`not_rejected`) for a picture that this award does not wait for, (`ruling_changed`) if another ruling is
+    in force, and (`in_case`) while a case about it is open.
     """
     if not is_on_board(by):
         raise NotAllowed("Only members of the review board confirm this.", "not_on_board")
-    Image.objects.select_for_update(no_key=True, of=("self",)).get(pk=image.pk)  # no case or ruling comes meanwhile
+    Image.objects.select_for_update(no_key=True, of=("self",)).get(pk=image.pk)  # no case or ruling is made meanwhile
     if not rejected_pictures(defense).filter(pk=image.pk).exists():
         raise Conflict("This picture is not one of the rejected ones any more. Go on to the next.", "not_rejected")
     if newest_rulings([image.pk])[image.pk].pk != ruling:

@@ -1,8 +1,8 @@
-"""Previews what a decision on a picture would change (R22).
+"""Previews what a decision of the board on a picture would change: breaks, stakes and money (R22).
 
-The functions by which breaks, stakes and money follow from rulings are given a ruling that is only supposed, and a
-ledger on paper: what is shown before a decision is what the next sweeps will do. Nothing is written, and nothing is
-locked that another request waits for.
+The functions that derive breaks, stakes and money from rulings get a ruling that is only supposed and a dry run of
+the ledger, so the preview is what the next sweeps will do. Nothing is written, and nothing is locked that another
+request waits for.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,7 +31,7 @@ from scoring.selectors import defenses_in_force, predictions_in_force
 
 @dataclass(frozen=True, slots=True)
 class ChangedStake:
-    """A stake that would change: how it has ended, and how it would have ended; empty while it is in force."""
+    """A stake that would change: how it ended before and would have ended after the decision; empty if in force."""
 
     stake: Stake
     before: str
@@ -42,9 +42,9 @@ class ChangedStake:
 class Impact:
     """The consequences of a decision.
 
-    `to_run` are the published defenses that never answered to the picture, `entries` what the ledger gains at once,
-    `unposted` the defenses whose money cannot be settled, `released` the newest part of the picture's week,
-    which errata would correct, and `taskers` how many more are asked; with `joins` they join the panel.
+    `to_run` are the published defenses without predictions on the picture, `entries` the new ledger entries,
+    `unposted` the defenses whose money cannot be settled, `released` the newest release of the picture's week,
+    which errata would correct, and `taskers` the number of additional taskers; with `joins` they join the panel.
     """
 
     broken: tuple[Defense, ...] = ()
@@ -63,7 +63,7 @@ NOTHING = Impact(changes=False)
 
 
 def preview_impact(case: Case, ballot: Ballot, *, now: datetime) -> Impact:
-    """Return what deciding `ballot` on a picture's case would change at once; nothing is kept."""
+    """Return what deciding a picture's case by `ballot` would change at once; nothing is stored."""
     if case.image is None or case.ruling is None or ballot.choice is VoteChoice.UPHOLD:
         return NOTHING
     if ballot.choice is VoteChoice.MORE_TASKERS:
@@ -110,7 +110,7 @@ def _turns(before: Mapping[int, str], stakes: Iterable[Stake]) -> Iterator[Chang
 
 
 def _entries(planned: Iterable[LedgerEntry], stakes: Iterable[Stake], defenses: set[int]) -> Iterator[LedgerEntry]:
-    """Yield what the ledger would gain, but what is due for other defenses all the same."""
+    """Yield the new ledger entries, without those due for other defenses anyway."""
     related = {each.pk for each in stakes if each.defense_id in defenses}
     for entry in planned:
         if not related.isdisjoint(entry.causes.get("stake", related)):

@@ -1,4 +1,4 @@
-"""Cases: parties, appeals, votes and decisions (R18-R21)."""
+"""Models of the review board: parties of cases, appeals, votes, decisions, and what members declare (R18-R21)."""
 
 from functools import partial
 
@@ -18,7 +18,7 @@ from scoring.models import Defense
 
 
 class Affiliations(models.Model):
-    """What a member of the board says of themselves, so that conflicts are found (R21): domains of their institutions,
+    """What a board member declares, so that a sweep finds conflicts (R21): domains of their institutions,
     addresses of recent co-authors, advisors and advisees, and the arXiv IDs of recent papers."""
 
     member = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="ties")
@@ -47,7 +47,7 @@ class CaseParty(models.Model):
 
 
 class Disclosure(models.Model):
-    """A member says of a case that nothing ties them to a team it is about; before that its content stays closed."""
+    """A member declares no conflict with a team of a case; without it, the content of the case is closed to them."""
 
     case = models.ForeignKey(Case, on_delete=models.PROTECT, related_name="disclosures", db_index=False)
     member = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="disclosures")
@@ -62,10 +62,10 @@ class Disclosure(models.Model):
 
 
 class Appeal(models.Model):
-    """What a team says against a ruling (R18); it has one per picture. Append-only but for forgetting the account.
+    """A team's appeal against a ruling (R18), one per picture. Append-only but for forgetting the account.
 
-    `defense` is the one of a defender's that is at stake. `marks` are what it drew on the picture: `[{"x", "y",
-    "width", "height", "words"}, …]` in whole pixels.
+    `defense` is the appealing defender's defense at stake. `marks` are rectangles that the team drew on the picture:
+    `[{"x", "y", "width", "height", "words"}, …]` in whole pixels.
     """
 
     public_id = models.CharField(max_length=16, unique=True, default=partial(random_id, "L", 6))
@@ -96,7 +96,7 @@ class Appeal(models.Model):
 
 
 class AppealStatement(models.Model):
-    """What a team of the other side answers to an appeal; once. Append-only but for forgetting the account."""
+    """The one answer of a team of the other side to an appeal. Append-only but for forgetting the account."""
 
     case = models.ForeignKey(Case, on_delete=models.PROTECT, related_name="statements", db_index=False)
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="+")
@@ -115,7 +115,7 @@ class AppealStatement(models.Model):
 
 
 class Vote(models.Model):
-    """How a member voted; their newest vote on a case holds (R19). Append-only but for forgetting the account.
+    """A member's vote; their newest vote on a case counts (R19). Append-only but for forgetting the account.
 
     An overrule has a class, or the reasons of a rejection. `words` are the member's own; with `public` they are
     published with the decision, as the explanation they offer or as their dissent.
@@ -144,11 +144,11 @@ class Vote(models.Model):
 
 
 class CaseDecision(models.Model):
-    """What the board decided on a case, once; with the count of the votes it followed from (R19-R21). Append-only but
+    """The board's one decision on a case, with the count of its votes (R19-R21). Append-only but
     for forgetting the account.
 
-    `votes` are `[{"choice", "label", "reasons", "words"}, …]` without names, in the order of casting; the words are
-    there where their member published them. `recused` says how many members had stepped aside.
+    `votes` are `[{"choice", "label", "reasons", "words"}, …]` without names, in the order of casting; `words` only
+    if their member published them. `recused` is the number of recused members.
     """
 
     case = models.OneToOneField(Case, on_delete=models.PROTECT, related_name="decision")

@@ -1,6 +1,6 @@
-"""Carries out a motion by the service of its kind, with a mandate (R21).
+"""Carries out a motion of the board: calls the service for its kind, with a mandate (R21).
 
-A motion keeps rows and plain values (`motions` says which, by kind); here they become a call again.
+A motion stores row numbers and plain values (`motions` says which, by kind); this module makes the call from them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -32,15 +32,15 @@ _Carrier = Callable[[MotionMandate, datetime], object]
 
 @transaction.atomic
 def carry_out(case: Case, *, by: User, now: datetime) -> None:
-    """Do what an open motion asks for; `by` is the member who confirms the count.
+    """Carry out an open motion; `by` is the member who confirms the count.
 
-    Raises what the service of its kind raises, when it cannot be done (any more): then nothing is.
+    Raises the errors of the service of its kind if it cannot be carried out: then nothing is done.
     """
     CARRIERS[DecisionKind(case.motion)](MotionMandate(case, by), now)
 
 
 def dry_run(case: Case, *, by: User, now: datetime) -> None:
-    """Refuse at once what could not be carried out now, with the same errors; nothing of it stays done."""
+    """Carry out a motion and roll it back: raises the same errors at once if it could not be carried out now."""
     with transaction.atomic():
         carry_out(case, by=by, now=now)
         transaction.set_rollback(True)
@@ -52,7 +52,7 @@ def _stake(by: MotionMandate, now: datetime) -> None:
 
 
 def _return(by: MotionMandate, now: datetime) -> None:
-    """Give money back, or answer a team that wants its defense back."""
+    """Give withheld money back, or answer a team that wants its defense back."""
     motion = by.motion
     if "defense" in motion.subject:
         return_decide(_stake_of(motion), granted=motion.details["granted"], reason=motion.reason, by=by, now=now)
@@ -103,8 +103,8 @@ def _award_of(motion: Case) -> Award | None:
 
 
 def _money(motion: Case, book: Ledger) -> tuple[Account, Team | None]:
-    """Return the account that a motion about money names, of a stake or of a team, and whose share of the stake is
-    meant. On paper nothing is made: an account that is not there has nothing on it."""
+    """Return the account that a motion about money names, of a stake or of a team, and the team whose share of the
+    stake is meant. With a dry run no account is made: a missing one counts as empty."""
     team = rows_named(motion.subject, Team).get()
     if "stake" in motion.subject:
         return book.account(AccountKind.STAKE, stake=_stake_of(motion)), team
@@ -133,8 +133,8 @@ CARRIERS: Mapping[DecisionKind, _Carrier] = {
 
 
 def motion_check(motion: Case, *, now: datetime) -> None:
-    """Raise what keeps an open motion from being carried out now, for a page that shows it: nothing is locked, nothing
-    is written. `carry_out` checks the same again, with everything held."""
+    """Raise the error that carrying out an open motion would raise now, for display on a page: nothing is locked or
+    written. `carry_out` checks the same again under its locks."""
     CHECKS[DecisionKind(motion.motion)](motion, now)
 
 

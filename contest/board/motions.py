@@ -1,7 +1,7 @@
-"""Motions on stakes, grants, withholding and awards: opening, voting and dropping (R21).
+"""Services for motions on stakes, grants, withholding and awards: opening, listing and dropping them (R21).
 
-A motion keeps what it asks for as plain values in its case; `motion_handlers` does it once most votes are for it, in
-the transaction that decides. What the contest's own services refuse then is refused, and the case stays open.
+A motion stores what it requests as plain values in its case; `motion_handlers` carries it out once most votes are for
+it, in the transaction that decides. Where the service of its kind refuses, nothing is decided and the case stays open.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,11 +50,11 @@ def motion_open(
     now: datetime,
     **details: Any,
 ) -> Case:
-    """Move that the board does something, with the mover's vote for it. `subject` names rows by table, `details` is
-    what the motion needs beside them, as JSON.
+    """Open a motion that the board does something, with the mover's vote for it. `subject` names rows by table,
+    `details` are further values of the motion, as JSON.
 
-    Raises NotAllowed for who is not on the board or steps aside for a team that it is about, InvalidInput for a reason
-    that says too little, Conflict (`moved`) while the same is moved already, and what could not be carried out now.
+    Raises NotAllowed for accounts not on the board and members recused for a team of the motion, InvalidInput for a
+    reason that says too little, Conflict (`moved`) while the same motion is open, and errors of carrying it out now.
     """
     if not is_on_board(by):
         raise NotAllowed("Only members of the review board decide this.", "not_on_board")
@@ -73,8 +73,8 @@ def motion_open(
 
 
 def _hold(teams: Iterable[Team], rows: Mapping[str, Iterable[int]]) -> None:
-    """Lock teams and then defenses, in one order always: of two who move the same at one moment the second finds the
-    first's motion, also where no team owns what it is about."""
+    """Lock teams and then defenses, always in the same order: of two simultaneous equal motions the second finds the
+    first, also if no team owns its subject."""
     held = Team.objects.select_for_update(no_key=True, of=("self",)).filter(pk__in=[team.pk for team in teams])
     list(held.order_by("pk").values_list("pk", flat=True))
     lock_defenses(rows.get("defense", ()))
@@ -95,7 +95,7 @@ def motions_open(*kinds: DecisionKind) -> QuerySet[Case]:
 
 
 def teams_concerned(subject: Mapping[str, Sequence[int]]) -> list[Team]:
-    """Return whose affair rows are: the teams themselves, or who owns the defenses and paid for the stakes."""
+    """Return the teams that rows concern: the teams themselves, owners of the defenses, and payers of the stakes."""
     if "team" in subject:
         return list(rows_named(subject, Team).order_by("pk"))
     owners = (owner_of(each) for each in defenses_concerned(subject).order_by("pk"))
@@ -104,14 +104,14 @@ def teams_concerned(subject: Mapping[str, Sequence[int]]) -> list[Team]:
 
 
 def defenses_concerned(subject: Mapping[str, Sequence[int]]) -> QuerySet[Defense]:
-    """Return the defenses that rows are about: named themselves, by their stakes or by their awards."""
+    """Return the defenses that rows name, directly or by their stakes or awards."""
     named = Q(pk__in=subject.get("defense", ())) | Q(stakes__in=subject.get("stake", ()))
     return Defense.objects.filter(named | Q(stakes__award__in=subject.get("award", ()))).distinct()
 
 
 @transaction.atomic
 def motion_drop(*, case: Case, by: User, now: datetime) -> CaseDecision:
-    """Let who moved something take it back while it is open; the motion and its votes stay on record.
+    """Let the mover take an open motion back; the motion and its votes stay on record.
 
     NotAllowed (`not_yours`) for others, and errors as `lock_case`.
     """
@@ -134,43 +134,42 @@ def motion_drop(*, case: Case, by: User, now: datetime) -> CaseDecision:
 
 # Motions of each kind -------------------------------------------------------------------------------------------------
 
-# With the rows and values that they store; `contest.board.motion_handlers` turns them into the services' calls again.
-# All take the mover and the public reason, return the open case, and raise what `motion_open` raises: also what the
-# service of the kind would refuse now.
+# Each stores rows and values, from which `contest.board.motion_handlers` makes the call of the service. All take the
+# mover and the public reason, return the open case, and raise what `motion_open` raises.
 
 
 def stakes_move(defenses: Sequence[Defense], criteria: str, reason: str, *, by: User, now: datetime) -> Case:
-    """Move to stake defenses together, by criteria that are published (R32)."""
+    """Open a motion to stake defenses together, by criteria that are published (R32)."""
     said = clean_words(criteria, field="criteria", ask=ASK_CRITERIA, most=LONGEST_WORDS)
     subject = {"defense": [each.pk for each in defenses]}
     return motion_open(DecisionKind.STAKE, subject=subject, reason=reason, by=by, now=now, criteria=said)
 
 
 def answer_move(stake: Stake, *, granted: bool, reason: str, by: User, now: datetime) -> Case:
-    """Move what a team is answered that wants its defense back (R32)."""
+    """Open a motion to grant or refuse a team's request to get its defense back (R32)."""
     subject = {"stake": [stake.pk], "defense": [stake.defense_id]}
     return motion_open(DecisionKind.RETURN, subject=subject, reason=reason, by=by, now=now, granted=granted)
 
 
 def end_move(stake: Stake, *, reason: str, by: User, now: datetime) -> Case:
-    """Move to end a stake of the board that lost the race (R36)."""
+    """Open a motion to end a stake of the board that lost the race (R36)."""
     subject = {"stake": [stake.pk], "defense": [stake.defense_id]}
     return motion_open(DecisionKind.END, subject=subject, reason=reason, by=by, now=now)
 
 
 def grant_move(team: Team, *, reason: str, by: User, now: datetime) -> Case:
-    """Move to let a team attack without a paper (R25)."""
+    """Open a motion to let a team attack without a paper (R25)."""
     return motion_open(DecisionKind.GRANT, subject={"team": [team.pk]}, reason=reason, by=by, now=now)
 
 
 def revoke_move(grant: Entitlement, *, reason: str, by: User, now: datetime) -> Case:
-    """Move to take a grant back (R25)."""
+    """Open a motion to revoke a grant (R25)."""
     subject = {"team": [grant.team_id]}
     return motion_open(DecisionKind.REVOKE, subject=subject, reason=reason, by=by, now=now, grant=grant.pk)
 
 
 def award_move(stake: Stake, *, statement: str, reason: str, by: User, now: datetime) -> Case:
-    """Move to award the prize to a stake and to those that share it now, with a public statement (R36)."""
+    """Open a motion to award the prize to a stake and those that share it, with a public statement (R36)."""
     said = clean_words(statement, field="statement", ask=ASK_STATEMENT, most=MOST_WORDS)
     group = sharing(stake, now=now)
     subject = {"stake": [each.pk for each in group], "defense": [each.defense_id for each in group]}
@@ -179,22 +178,22 @@ def award_move(stake: Stake, *, statement: str, reason: str, by: User, now: date
 
 
 def withhold_move(of: Account, cents: int, *, reason: str, by: User, now: datetime, team: Team | None = None) -> Case:
-    """Move to withhold money of a team, or of the share of `team` of a stake (R38)."""
+    """Open a motion to withhold money of a team's account, or of the share of `team` of a stake (R38)."""
     return motion_open(DecisionKind.WITHHOLD, subject=subject_of(of, team), reason=reason, by=by, now=now, cents=cents)
 
 
 def return_move(
     of: Account, *, reason: str, by: User, now: datetime, team: Team | None = None, award: Award | None = None
 ) -> Case:
-    """Move to give back what is withheld of a team, of an award, or of the share of `team` of a stake (R38)."""
+    """Open a motion to return money withheld of a team, an award, or the share of `team` of a stake (R38)."""
     return motion_open(DecisionKind.RETURN, subject=subject_of(of, team, award), reason=reason, by=by, now=now)
 
 
 def award_withhold_move(award: Award, *, reason: str, by: User, now: datetime) -> Case:
-    """Move to withhold what is left of an award (R38)."""
+    """Open a motion to withhold what is left of an award (R38)."""
     return motion_open(DecisionKind.WITHHOLD, subject={"award": [award.pk]}, reason=reason, by=by, now=now)
 
 
 def forfeit_move(award: Award, *, reason: str, by: User, now: datetime) -> Case:
-    """Move to take for good what is withheld of an award (R38)."""
+    """Open a motion to forfeit the withheld money of an award for good (R38)."""
     return motion_open(DecisionKind.FORFEIT, subject={"award": [award.pk]}, reason=reason, by=by, now=now)

@@ -1,4 +1,4 @@
-"""Open motions shown on other pages, to members who are not recused (R21)."""
+"""Open motions for display on other pages, to board members who are not recused (R21)."""
 
 from dataclasses import dataclass
 
@@ -16,10 +16,10 @@ from contest.core.models import Case, Team
 
 @dataclass(frozen=True, slots=True)
 class OpenMotion:
-    """An open motion: what it is about, and how many of the votes that it needs are there.
+    """An open motion: its subject, and how many of the votes that it needs were cast.
 
-    `mine` says that the reader moved it, `voted` that they have a vote on it. `open` is False until they said that
-    nothing ties them to its teams: what it is about is not shown before.
+    `mine`: the reader moved it; `voted`: they have a vote on it. `open` is False until they declared no conflict with
+    its teams: pages hide its subject before.
     """
 
     case: Case
@@ -32,7 +32,7 @@ class OpenMotion:
 
     @property
     def kind(self) -> DecisionKind:
-        """Return what is moved."""
+        """Return the kind of decision that the motion requests."""
         return DecisionKind(self.case.motion)
 
     @property
@@ -84,14 +84,14 @@ def _open_motion(case: Case, member: User) -> OpenMotion:
 
 
 def motion_subject(case: Case) -> str:
-    """Return the names of what a motion is about, for members who may judge it."""
+    """Return the names of the subject of a motion, for members who may judge it."""
     teams = rows_named(case.subject, Team).order_by("pk")
     defenses = defenses_concerned(case.subject).order_by("name", "pk")
     return ", ".join([*(f"team {team.name}" for team in teams), *(each.name for each in defenses)])
 
 
 def opened_words(case: Case) -> str:
-    """Return what a member reads who just opened a motion."""
+    """Return the confirmation for a member who just opened a motion."""
     needed = quorum_of(case)
     votes = "your vote is enough" if needed == 1 else f"{needed} votes are needed, and yours is the first"
     return f"Moved as case {case.public_id}: {votes}. It is done when a member who voted confirms the count there."

@@ -1,4 +1,4 @@
-"""Decisions of the board as the public reads them, without names of members (R20, R21)."""
+"""Builds the public form of the board's decisions on cases, without names of members (R20, R21)."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -34,8 +34,8 @@ def ballot_words(ballot: Ballot) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PublicRemark:
-    """Words that a member publishes, or several in the same words, and what they voted. `repeated` ones are part of the
-    explanation already, and are not shown a second time."""
+    """Words that one member, or several, publish with their vote. `repeated`: the explanation has the same words, so
+    pages leave them out here."""
 
     vote: str
     words: str
@@ -66,7 +66,7 @@ class PublicDecision:
 
 
 def public_decision(decision: CaseDecision) -> PublicDecision:
-    """Return a decision as the public reads it."""
+    """Return a decision in its public form."""
     by_dissent = sorted(decision.votes, key=lambda vote: vote["dissent"])
     texts = Counter((_vote_words(vote), vote["words"], vote["dissent"]) for vote in by_dissent if vote["words"])
     label, reasons, verdict = decision.label, decision.reasons, ""
@@ -85,7 +85,7 @@ def public_decision(decision: CaseDecision) -> PublicDecision:
 
 
 def decision_to_come(count: VoteCount, explanation: str) -> PublicDecision:
-    """Return what the public would read if the votes of now were confirmed with this explanation."""
+    """Return the public form of the decision if the present votes were confirmed with this explanation."""
     decides = count.decides
     told = {"label": decides.label, "reasons": list(decides.reasons), "explanation": explanation}
     return public_decision(CaseDecision(outcome=OUTCOMES[decides.choice], **told, **count_fields(count)))

@@ -1,9 +1,8 @@
-"""Recusal of board members (R21). All access of members to cases goes through `cases_seen_by`, to awards through
-`stakes_seen_by`.
+"""Queries for the recusal of board members (R21): which cases and stakes a member may read and judge.
 
-A member is recused from a case while a conflict with a team that the case is about was in force at any time since it
-was opened, until it was closed. A conflict that ends meanwhile does not reopen the case to the member; one that was
-dismissed counts for nothing. Teams that were merged are one.
+All access of members to cases goes through `cases_seen_by`, to awards through `stakes_seen_by`. A member is recused
+from a case if a conflict with a team of the case was in force at any time from its opening to its closing. A conflict
+that ends meanwhile does not reopen the case to the member; a dismissed one does not count. Merged teams are one.
 """
 
 from collections.abc import Sequence
@@ -18,14 +17,14 @@ from contest.core.models import Case, ConflictOfInterest, Stake, Team
 from contest.core.teams import final_team, teams_counted_together
 from policy.numbers import Policy
 
-# For how long a member's word that nothing ties them to a team is valid.
+# How long a member's disclosure of no conflict with a team is valid.
 DISCLOSURE_VALID_FOR = timedelta(days=30)
 # Far enough back to be before everything.
 EVER = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def _cases_of_conflict(conflict: ConflictOfInterest) -> Q:
-    """Return the cases that a conflict is with, as a condition."""
+    """Return the condition for cases from which a conflict recuses its member."""
     parties = CaseParty.objects.filter(case=OuterRef("pk"), team__in=teams_counted_together(conflict.team))
     still = Q(closed_at=None) | Q(closed_at__gte=conflict.since)
     before = Q() if conflict.until is None else Q(opened_at__lt=conflict.until)
@@ -33,7 +32,7 @@ def _cases_of_conflict(conflict: ConflictOfInterest) -> Q:
 
 
 def cases_seen_by(member: User) -> QuerySet[Case]:
-    """Return the cases that a member of the board may know of: all but those they step aside from, counts included."""
+    """Return the cases that a board member may know of, also for counts: all from which they are not recused."""
     cases = Case.objects.all()
     for conflict in conflicts_in_force([member]).select_related("team"):
         cases = cases.exclude(_cases_of_conflict(conflict))
@@ -41,7 +40,7 @@ def cases_seen_by(member: User) -> QuerySet[Case]:
 
 
 def recused_from(case: Case) -> set[int]:
-    """Return who steps aside from a case, by account."""
+    """Return the numbers of the accounts that are recused from a case."""
     parties = {each.pk for team in teams_of_case(case) for each in teams_counted_together(team)}
     rows = conflicts_in_force().filter(Q(until=None) | Q(until__gt=case.opened_at), team__in=parties)
     rows = rows.filter(since__lte=case.closed_at) if case.closed_at is not None else rows
@@ -49,25 +48,25 @@ def recused_from(case: Case) -> set[int]:
 
 
 def teams_stepped_aside_for(member: User, *, now: datetime) -> set[int]:
-    """Return the teams for which a member steps aside in what is moved now, by number; merged ones are all there."""
+    """Return the numbers of the teams for which a member is recused now, with all teams merged with them."""
     rows = conflicts_in_force([member]).filter(Q(until=None) | Q(until__gt=now)).select_related("team")
     return {each.pk for conflict in rows for each in teams_counted_together(conflict.team)}
 
 
 def stakes_seen_by(member: User, *, now: datetime) -> QuerySet[Stake]:
-    """Return the stakes of which a member may know how their award stands: all but those of teams that they step aside
-    for, which own the defense or paid for the stake."""
+    """Return the stakes whose award a member may know about: all but those whose defense belongs to, or that was paid
+    by, a team for which the member is recused."""
     aside = teams_stepped_aside_for(member, now=now)
     return Stake.objects.exclude(defense__entry__team__in=aside).exclude(paid_by__in=aside)
 
 
 def judges_for(case: Case) -> list[User]:
-    """Return the members of the board who may decide a case: those who do not step aside."""
+    """Return the board members who may decide a case: those who are not recused."""
     return list(board_members().exclude(pk__in=recused_from(case)))
 
 
 def quorum_of(case: Case) -> int:
-    """Return how many of them it takes: by the policy that the case was opened under."""
+    """Return how many of them are needed to decide, by the policy under which the case was opened."""
     return Policy.from_json(case.policy.numbers).board_quorum
 
 
@@ -77,27 +76,27 @@ def teams_of_case(case: Case) -> list[Team]:
     return list({team.pk: team for team in map(final_team, teams)}.values())
 
 
-# Saying of a team that nothing ties one ------------------------------------------------------------------------------
+# Disclosures: declaring no conflict ------------------------------------------------------------------------------
 
 
 def undisclosed(case: Case, member: User) -> list[Team]:
-    """Return the teams of a case of which a member did not say yet that nothing ties them: its content waits for it."""
+    """Return the teams of a case for which the member's disclosure is missing; its content is closed until then."""
     known = disclosed([case], member)[case.pk]
     return [team for team in teams_of_case(case) if team.pk not in known]
 
 
 def cases_undisclosed(cases: Sequence[Case], member: User) -> set[int]:
-    """Return which of these cases still wait for the member's word about a team, by number; in a few queries."""
+    """Return the numbers of these cases that wait for a disclosure of the member; in a few queries."""
     parties = CaseParty.objects.filter(case__in=cases).select_related("team__merged_into")
     told = disclosed(cases, member)
     return {each.case_id for each in parties if final_team(each.team).pk not in told[each.case_id]}
 
 
 def disclosed(cases: Sequence[Case], member: User) -> dict[int, set[int]]:
-    """Return by case the teams of which a member said that nothing ties them, by number; merged ones as they are now.
+    """Return case -> the teams with which the member declared no conflict, by number; merged ones as they are now.
 
-    It is said of a person and a team (R21), so it is valid for every case that is opened within `DISCLOSURE_VALID_FOR`,
-    until a conflict with that team comes on record; not for a team it was merged into.
+    A disclosure is about a person and a team (R21), so it is valid for every case opened within `DISCLOSURE_VALID_FOR`,
+    until a conflict with that team is recorded; but not for a team it was merged into.
     """
     since = min((case.opened_at for case in cases), default=EVER) - DISCLOSURE_VALID_FOR
     rows = Disclosure.objects.filter(Q(case__in=cases) | Q(made_at__gte=since), member=member)
@@ -115,6 +114,6 @@ def disclosed(cases: Sequence[Case], member: User) -> dict[int, set[int]]:
 
 
 def _doubted(member: User) -> dict[int, datetime]:
-    """Return when the newest conflict of a member with a team came on record, whatever became of it."""
+    """Return team -> when the member's newest conflict with it was recorded, also if it ended or was dismissed."""
     rows = ConflictOfInterest.objects.filter(member=member).select_related("team__merged_into").order_by("declared_at")
     return {final_team(each.team).pk: each.declared_at for each in rows}

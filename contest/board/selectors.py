@@ -29,8 +29,8 @@ from labeling.models import Image
 
 
 def cases_listed(member: User, *, state: str = "", kind: str = "", find: str = "") -> QuerySet[Case]:
-    """Return the cases of a state (empty: all) that fit: open ones that wait for the member's vote first, then by their
-    clocks; closed ones with the newest first. `my_choice` of each is what the member voted for last."""
+    """Return the cases of a state (empty: all) that fit: first open ones that wait for the member's vote, then by
+    deadline; closed ones with the newest first. `my_choice` of each is the member's newest vote."""
     mine = Vote.objects.filter(case=OuterRef("pk"), member=member)
     rows = _fitting(member, kind, find).annotate(
         voted=Exists(mine), my_choice=Subquery(mine.order_by("-pk").values("choice")[:1])
@@ -41,7 +41,7 @@ def cases_listed(member: User, *, state: str = "", kind: str = "", find: str = "
 
 
 def _fitting(member: User, kind: str, find: str) -> QuerySet[Case]:
-    """Return the cases of a kind (empty: both) that have this ID, or are about what has it (empty: all)."""
+    """Return the cases of a kind (empty: both) that have this ID, or whose subject has it (empty: all)."""
     rows = cases_seen_by(member)
     rows = rows.filter(kind=kind) if kind else rows
     if not find:
@@ -65,7 +65,7 @@ def to_vote_on(member: User) -> QuerySet[Case]:
 
 
 def neighbouring_cases(case: Case, member: User) -> tuple[Case | None, Case | None]:
-    """Return the open cases before and after this one by their clocks, as far as the member may know of them."""
+    """Return the open cases before and after this one by deadline, as far as the member may know of them."""
     rows = cases_seen_by(member).filter(state=CaseState.OPEN).exclude(pk=case.pk)
     before = rows.filter(Q(due_at__lt=case.due_at) | Q(due_at=case.due_at, pk__lt=case.pk))
     after = rows.filter(Q(due_at__gt=case.due_at) | Q(due_at=case.due_at, pk__gt=case.pk))
@@ -79,7 +79,7 @@ def cases_not_closed(member: User) -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class ShortOfJudges:
-    """An open case with the members that are left to judge it, and how many it needs."""
+    """An open case with too few members left to judge it, those members, and how many it needs."""
 
     case: Case
     left: int
@@ -87,7 +87,7 @@ class ShortOfJudges:
 
 
 def cases_short_of_judges() -> list[ShortOfJudges]:
-    """Return the open cases that organizers were told of and that have too few members left still (R21)."""
+    """Return the open cases that still have too few members, after organizers got a message about them (R21)."""
     waiting = Case.objects.filter(state=CaseState.OPEN, told_at__isnull=False).select_related("policy").order_by("pk")
     found = [ShortOfJudges(each, len(judges_for(each)), quorum_of(each)) for each in waiting]
     return [each for each in found if each.left < each.needed]
@@ -97,8 +97,7 @@ def cases_short_of_judges() -> list[ShortOfJudges]:
 
 
 def parties_of(case: Case) -> list[CaseParty]:
-    """Return the teams of a case with their parts in it, the newest first: the first reason for which a team is part
-    of it comes last."""
+    """Return the parties of a case, the newest first: a team's first role comes last."""
     return list(CaseParty.objects.filter(case=case).select_related("team__merged_into").order_by("-pk"))
 
 
@@ -114,7 +113,7 @@ def other_appeals(appeal: Appeal, member: User) -> QuerySet[Appeal]:
 
 
 def statements_of_case(case: Case) -> list[AppealStatement]:
-    """Return what teams of the other side answered in a case, in the order in which they did."""
+    """Return the answers of teams of the other side in a case, in the order in which they came."""
     return list(AppealStatement.objects.filter(case=case).select_related("team").order_by("sent_at", "pk"))
 
 
@@ -132,7 +131,7 @@ def appeals_on(image: Image, *, within: QuerySet[Case]) -> QuerySet[Appeal]:
 
 
 def statements_on(image: Image, *, within: QuerySet[Case]) -> QuerySet[AppealStatement]:
-    """Return what teams of the other side answered about a picture in these cases."""
+    """Return the answers of teams of the other side about a picture in these cases."""
     return AppealStatement.objects.filter(case__image=image, case__in=within).select_related("team", "case")
 
 
@@ -143,7 +142,7 @@ def closed_cases_like(case: Case, ruling: Ruling, member: User) -> QuerySet[Case
 
 
 def pictures_open_to(member: User, among: Iterable[int], *, now: datetime) -> set[int]:
-    """Return which of these pictures are public and of no case that the member steps aside from (R21, R24)."""
+    """Return which of these pictures are public and in no case from which the member is recused (R21, R24)."""
     aside = Case.objects.exclude(pk__in=cases_seen_by(member).values("pk")).filter(image__isnull=False)
     shown = public_pictures(now=now).filter(pk__in=list(among))
     return set(shown.exclude(pk__in=aside.values("image")).values_list("pk", flat=True))
@@ -153,13 +152,13 @@ def pictures_open_to(member: User, among: Iterable[int], *, now: datetime) -> se
 
 
 def grant_of_motion(motion: Case) -> Entitlement | None:
-    """Return the grant that a motion would take back, with the decision that gave it; None for any other motion."""
+    """Return the grant that a motion would revoke, with the decision that gave it; None for any other motion."""
     return Entitlement.objects.filter(pk=motion.details.get("grant", 0)).select_related("decision").first()
 
 
 def sums_of_motion(motion: Case) -> list[tuple[Stake, int]]:
-    """Return the stakes of a motion for an award, each with the cents that it would be given of what the defenders'
-    half holds now."""
+    """Return the stakes of a motion for an award, each with the cents that it would get of the present defenders'
+    half."""
     stakes = rows_named(motion.subject, Stake).select_related("defense__entry__team").order_by("pk")
     shares = shares_now(stakes)
     return [(each, shares.get(each.pk, 0)) for each in stakes]
@@ -169,13 +168,13 @@ def sums_of_motion(motion: Case) -> list[tuple[Stake, int]]:
 
 
 def conflicts_of(member: User) -> QuerySet[ConflictOfInterest]:
-    """Return every conflict of a member that is on record, whatever became of it."""
+    """Return every recorded conflict of a member, also those that ended or were dismissed."""
     return ConflictOfInterest.objects.filter(member=member)
 
 
 def conflicts_on_record(*, over: bool | None, find: str) -> QuerySet[ConflictOfInterest]:
     """Return the conflicts of all members, newest first: those that are `over`, those in force, or all for None. With
-    `find` those of teams with this ID, and of teams and members that have it in their name."""
+    `find` only those of the team with this ID, and of teams and members with `find` in their name."""
     rows = ConflictOfInterest.objects.select_related("member", "team", "declared_by", "dismissed_by").order_by("-pk")
     ended = Q(dismissed_at__isnull=False) | Q(until__isnull=False)
     if over is not None:
@@ -187,7 +186,7 @@ def conflicts_on_record(*, over: bool | None, find: str) -> QuerySet[ConflictOfI
 
 
 def ties_of(member: User) -> Affiliations | None:
-    """Return what a member told of themselves, None before they did."""
+    """Return the affiliations that a member declared, None before they did."""
     return Affiliations.objects.filter(member=member).first()
 
 
@@ -195,8 +194,8 @@ def ties_of(member: User) -> Affiliations | None:
 
 
 def stakes_visible_to(reviewer: User, *, now: datetime) -> QuerySet[Stake]:
-    """Return the stakes of which a reader may know how their award stands: an organizer of all, a member of the board
-    of those for whose teams they do not step aside (R21)."""
+    """Return the stakes whose award a reader may know about: all for an organizer; for a board member those of teams
+    for which they are not recused (R21)."""
     return Stake.objects.all() if roles_of(reviewer).organizer else stakes_seen_by(reviewer, now=now)
 
 
@@ -210,15 +209,15 @@ def begun_stake_visible_to(reviewer: User, number: int, *, now: datetime) -> Sta
 
 # Which teams may know of a case ---------------------------------------------------------------------------------------
 
-# Those that may know of the picture's ruling (R24, R29). A case is about more teams than may know of it, so that nobody
-# judges a team that they are tied to (R21): who sent a copy knows rulings no earlier than everybody else, and whose
-# defense was broken learns by which picture with its release. Before that, neither of them is told or shown anything of
-# the case, nor may answer in it.
+# Those that may know of the picture's ruling (R24, R29). A case has more parties than may know of it, so that nobody
+# judges a team with which they have a conflict (R21): teams that sent a copy know rulings no earlier than everybody
+# else, and owners of a broken defense learn by which picture only with its release. Before that, neither of them gets
+# messages or pages about the case, nor may answer in it.
 
 
 def cases_visible_to(team: Team, *, now: datetime) -> QuerySet[Case]:
-    """Return the cases of pictures that are about a team, or one merged into it, and that it may know of: those that
-    it appealed in, those on what it sent itself or what was aimed at its defenses, and all once they are released."""
+    """Return the cases about pictures that have a team, or one merged into it, as party and that it may know of: those
+    in which it appealed, those on pictures that it sent or that were aimed at its defenses, and all once released."""
     together = teams_counted_together(team)
     party = CaseParty.objects.filter(case=OuterRef("pk"), team__in=together)
     appealed = Appeal.objects.filter(case=OuterRef("pk"), team__in=together)
@@ -227,12 +226,12 @@ def cases_visible_to(team: Team, *, now: datetime) -> QuerySet[Case]:
 
 
 def teams_informed(case: Case, *, now: datetime) -> list[Team]:
-    """Return the teams that a picture's case is about and that may know of it."""
+    """Return the parties of a picture's case that may know of it."""
     return [team for team in teams_of_case(case) if cases_visible_to(team, now=now).filter(pk=case.pk).exists()]
 
 
 def _pictures_of_informed_teams(teams: Sequence[Team], now: datetime) -> Q:
-    """The cases of pictures that the teams sent first, or that were aimed at them and that they sent no copy of."""
+    """Condition for cases on pictures that the teams sent first, or that were aimed at them and that are no copies."""
     sent = Attack.objects.filter(senders_notified(now=now), team__in=teams).values("image")
     own = Attack.objects.filter(team__in=teams, withdrawn_at=None).values("image")
     aimed = public_attacks(now=now).filter(attacks_aimed_at(teams)).values("image")
