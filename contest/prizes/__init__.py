@@ -1,1 +1,1 @@
-"""Who wins what: shares, settlement, conditions, awards and forfeits (R22, R35-R38)."""
+"""Prizes: shares of stakes and their settlement, conditions of awards, awards and forfeits (R22, R35-R38)."""

@@ -1,4 +1,4 @@
-"""The order of awards from the defenders' half: who is first, who shares, who waits. Pure (R36)."""
+"""Rules for the order in which stakes win the defenders' half of the prize money, or share it. Pure (R36)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from datetime import datetime
 class StakeTime:
     """A stake as the order of awards sees it.
 
-    `batch` is None where a team paid. `clock_from` is the beginning of its time: later than `begun_at` where its time
-    began again (R33). `until` is the end of its time, None while no time runs. `can_win` is False for a stake that is
-    over, or whose team cannot be paid.
+    `batch` is None if a team paid. `clock_from` is the beginning of its 90 days: later than `begun_at` if they began
+    again (R33). `until` is their end, None while no clock runs. `can_win` is False for a stake that is over, or whose
+    team cannot be paid.
     """
 
     stake: int
@@ -23,17 +23,17 @@ class StakeTime:
 
     @property
     def shares_with_batch(self) -> bool:
-        """Say whether the stake still counts with its batch: not once its time began again."""
+        """Say whether the stake still shares with its batch: not if its time began again."""
         return self.batch is not None and self.clock_from == self.begun_at
 
     def is_due(self, now: datetime) -> bool:
-        """Say whether the stake can win and its time is over: exactly at its end it is."""
+        """Say whether the stake can win and its time is over; exactly at the end it is over."""
         return self.can_win and self.until is not None and self.until <= now
 
 
 @dataclass(frozen=True, slots=True)
 class PrizeGroup:
-    """The stakes that share a prize, in the order of their numbers, and the moment by which their turn is decided."""
+    """The stakes that share a prize, by number, and the moment that decides their place in the order."""
 
     at: datetime
     stakes: tuple[int, ...]

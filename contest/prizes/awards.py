@@ -1,4 +1,4 @@
-"""Awards: given when every condition is met, recomputed after a late break, and the stakes that they end (R36-R38)."""
+"""Services for awards: giving them, correcting them after a late break, ending stakes that lost the race (R36-R38)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +51,7 @@ ASK_STATEMENT = "Write the public statement: it is published with the award."
 def award_give(
     *, stake: Stake, statement: str, reason: str, policy: Policy, by: MotionMandate, now: datetime
 ) -> list[Award]:
-    """Give the defenders' half to `stake` and to those that share it (R36), by a decision of the board.
+    """Give the defenders' half to `stake` and to the stakes that share it (R36), by a decision of the board.
 
     Raises NotAllowed without a mandate of the board, InvalidInput without a statement or a reason, Conflict
     (`not_yet`) where a condition is not met.
@@ -70,7 +70,7 @@ def award_give(
 
 
 def _under_lock(stake: Stake, now: datetime) -> list[Stake]:
-    """Lock the stakes that share the prize, and return them as they are then.
+    """Lock the stakes that share the prize, and return their locked rows.
 
     Raises Conflict (`others_share`) where a correction changed who shares before they were locked.
     """
@@ -107,19 +107,19 @@ def _met(stake: Stake, policy: Policy, now: datetime, weeks: Weeks) -> list[Awar
 
 
 def _accounts(half: Account, stakes: Sequence[Stake]) -> list[Account]:
-    """Return all accounts that an award for these stakes moves money of: they are held at once, in one order always."""
+    """Return all accounts that an award for these stakes moves money of, to be locked at once, in one order."""
     return [half, *(of for each in stakes for of in accounts_of(each, _teams_of(each)))]
 
 
 def _teams_of(stake: Stake) -> set[int]:
-    """Return who may be due something: the team whose defense it is, and the one that paid for the stake."""
+    """Return the teams that may get money of a stake: the owner of the defense, and the payer of the stake."""
     teams = (owner_of(stake.defense), final_team(stake.paid_by) if stake.paid_by else None)
     return {team.pk for team in teams if team is not None}
 
 
 def shares_now(stakes: Iterable[Stake]) -> dict[int, int]:
-    """Return stake -> the cents that each would be given if the defenders' half were awarded to these now (R36); a
-    defense that no team handed in gets nothing."""
+    """Return stake -> the cents that each would get if the defenders' half were awarded to these now (R36); a defense
+    without a team gets nothing."""
     return defender_shares(defenders_cents(), _received(each for each in stakes if owner_of(each.defense)))
 
 
@@ -144,7 +144,7 @@ def _give(
 
 
 def rerun_begin(*, stake: Stake, by: User, now: datetime) -> Rerun:
-    """Ask for all attacks to be run again against a defense whose time is over (R37).
+    """Start a re-run of all attacks against a defense whose time is over (R37).
 
     Conflict where its time is not over, and as of `scoring.reruns.rerun_start`.
     """
@@ -154,14 +154,14 @@ def rerun_begin(*, stake: Stake, by: User, now: datetime) -> Rerun:
     return reruns.rerun_start(defense=stake.defense, scope=Scope("All answers."), reason=reason, by=by, now=now)
 
 
-# What an award asks for now -------------------------------------------------------------------------------------------
+# What of an award is due now -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class AwardChange:
-    """What an award is by the facts of now: which stakes keep it, which lost it, and what is to post.
+    """The state of an award by the present facts: the stakes that keep it or lost it, and the entries to post.
 
-    Those of `unpaid` stayed unbroken, and their team turned out to be associated with the contest in that time.
+    Stakes in `unpaid` stayed unbroken, but their team turned out to be associated with the contest in that time.
     `shares` are the cents of each stake that keeps it, before anything is withheld.
     """
 
@@ -180,7 +180,7 @@ class AwardChange:
 def award_change(
     decision: BoardDecision, *, book: Ledger = LEDGER, supposed: SupposedRuling | None = None
 ) -> AwardChange:
-    """Return what the facts make of an award: a break found late takes it from a defense (R37), and so does an
+    """Return the state of an award by the facts: a break found late takes it from a defense (R37), and so does an
     association of its team, whenever it is declared (R27)."""
     rows = stakes_with_breaks(_awarded(decision), supposed)
     lost = tuple(row for row in rows if row.due.outcome in LOST)
@@ -192,7 +192,7 @@ def award_change(
     shares = defender_shares(total, _received(row.stake for row in kept))
     due, at = _due(shares, kept), _position(decision, total, book)
     needed = flows(_less(due, forfeited), 0, replace(at, got=_less(at.got, forfeited)))
-    if needed.owed:  # what is withheld was not paid out: it is there when the board gives it back
+    if needed.owed:  # withheld money was not paid out: it is available if the board gives it back
         owed = {team: cents for team, cents in _less(needed.owed, withheld_by_team(decision)).items() if cents}
         needed = replace(needed, owed=owed)
     return AwardChange(decision, kept, lost, unpaid, shares, needed)
@@ -223,12 +223,12 @@ def _position(decision: BoardDecision, total: int, book: Ledger) -> MoneyPositio
 
 
 def decisions_on_awards() -> list[BoardDecision]:
-    """Return the decisions by which something was awarded, the oldest first."""
+    """Return the decisions of the board that gave an award, the oldest first."""
     return list(BoardDecision.objects.filter(awards__isnull=False).distinct().order_by("pk"))
 
 
 def may_post(change: AwardChange, weeks: Weeks) -> bool:
-    """Say whether the award is to be corrected now: every week that decides is settled."""
+    """Say whether the award may be corrected now: every week that decides it is settled."""
     return bool(change.flows) and all(
         row.due.outcome is StakeOutcome.BEFORE or weeks.settled(deciding_week(row), of=row.stake.defense)
         for row in change.lost
@@ -243,7 +243,7 @@ def _post(decision: BoardDecision, *, now: datetime, by: User | None = None) -> 
 
 
 def change_post(change: AwardChange, book: Ledger, *, now: datetime, by: User | None = None) -> None:
-    """Post what changes of an award. All accounts that it may move money of are held."""
+    """Post the correction of an award. The caller has locked all accounts that it may move money of."""
     decision, half = change.decision, book.account(AccountKind.DEFENDERS)
     causes = {"award": list(Award.objects.filter(decision=decision).values_list("pk", flat=True))}
     broken = {"break": [each.proof.pk for row in change.lost for each in row.deciding]}
@@ -263,7 +263,7 @@ def change_post(change: AwardChange, book: Ledger, *, now: datetime, by: User | 
 
 
 def _why_taken(change: AwardChange, team: int, causes: Causes) -> dict[str, Any]:
-    """Return the rule, the words and the rows by which a team loses what it got."""
+    """Return the rule, the reason and the causing rows for taking an award's money back from a team."""
     if any(team in _teams_of(row.stake) for row in change.unpaid):
         words = f"Correction: the team of {_names(change.unpaid)} was associated with the contest in that time."
         return {"rule": "R27", "why": words, "causes": {"award": causes["award"], "team": [team]}}
@@ -289,8 +289,8 @@ class RaceEnding:
 def race_ending(stake: Stake, *, now: datetime) -> RaceEnding | None:
     """Return how the board may end a stake of its own that is in force; None while it may still be the first to win.
 
-    One that can never win is taken back; one beside which another won is overtaken, while that one has it: an award
-    that was lost, or of which anything was taken for good, is to be won again.
+    A stake that can never win is withdrawn. One beside which another stake won is overtaken, but only while that award
+    is in force: an award that was lost or forfeited can be won again.
     """
     if stake.kind != StakeKind.BOARD or stake.staked_at is None or stake.ended_at is not None:
         return None
@@ -303,8 +303,8 @@ def race_ending(stake: Stake, *, now: datetime) -> RaceEnding | None:
 
 
 def awards_in_force(among: QuerySet[Award] | None = None) -> list[Award]:
-    """Return the awards, of all or among these, whose defense has the prize by the facts of now, oldest first: neither
-    lost (R27, R37) nor taken for good (R38)."""
+    """Return the awards in force, of all or among these, oldest first: by the present facts neither lost (R27, R37)
+    nor forfeited (R38)."""
     given = (Award.objects.all() if among is None else among).exclude(stake__in=forfeited_stakes())
     rows = list(given.select_related("decision", "stake__defense").order_by("awarded_at", "pk"))
     kept = {row.stake for decision in {each.decision for each in rows} for row in award_change(decision).kept}
@@ -321,8 +321,8 @@ def ending_check(stake: Stake, *, now: datetime) -> RaceEnding:
 def race_close(*, stake: Stake, reason: str, by: MotionMandate, now: datetime) -> Stake:
     """End a stake of the board by a decision; its money goes to the attackers' half, unless it was broken (R36).
 
-    Raises NotAllowed without a mandate of the board, InvalidInput without a reason, Conflict (`may_win`) for one that
-    is over, that a team paid for, or that may still win.
+    Raises NotAllowed without a mandate of the board, InvalidInput without a reason, Conflict (`may_win`) for a stake
+    that is over, that a team paid for, or that may still win.
     """
     found = lock_stake(stake.pk)
     ending = ending_check(found, now=now)

@@ -1,4 +1,4 @@
-"""The checklist of an award: each condition passed or pending, with numbers (R33, R36-R38)."""
+"""Builds the checklist of an award: each condition met or pending, with numbers (R33, R36-R38)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,8 +43,8 @@ def award_checklist(
 ) -> list[AwardCondition]:
     """Return every condition of an award for `stake`, in the order in which they are usually met.
 
-    `known` is what is read of the weeks, for whom asks about many stakes at one moment; `among` are the contenders of
-    that moment, for whom has them.
+    `known`: the data of weeks, for callers that check many stakes at one moment; `among`: the contenders of that
+    moment, for callers that have them.
     """
     weeks, due = known or Weeks(now), contenders(now=now) if among is None else among
     place = race_place(stake, due)
@@ -57,7 +57,7 @@ def award_checklist(
 
 
 def conditions_of_others(name: str) -> bool:
-    """Say whether a condition of this name tells of other stakes than the one it is for."""
+    """Say whether a condition of this name is about other stakes than its own."""
     return name in ("first", "batch")
 
 
@@ -81,15 +81,15 @@ def contenders(*, now: datetime) -> list[Stake]:
 
 
 def stake_time(stake: Stake) -> StakeTime:
-    """Return a stake that began as the order of awards sees it; whether it can win is for the caller to say."""
+    """Return a stake that began as input for the order of awards; the caller decides whether it can win."""
     clock = stake.clock_from or stake.begun_at
-    # A stake that is shared by its batch began with it, at one instant.
+    # A stake that shares with its batch began with it, at one instant.
     return StakeTime(stake.pk, stake.batch_id, stake.begun_at, clock, unbroken_until(stake))
 
 
 @dataclass(frozen=True, slots=True)
 class RacePlace:
-    """Where a stake comes in the order of awards: the stakes that share the prize with it, itself included, and the
+    """The place of a stake in the order of awards: the stakes that share the prize with it, itself included, and the
     groups before it, the earliest first."""
 
     group: tuple[Stake, ...]
@@ -102,7 +102,7 @@ class RacePlace:
 
 
 def race_place(stake: Stake, due: Iterable[Stake]) -> RacePlace:
-    """Return the place of a stake among the contenders; of one that is none, the place that it would have."""
+    """Return the place of a stake among the contenders, or the place that it would have as one."""
     rows = {each.pk: each for each in due} | {stake.pk: stake}
     times = {pk: stake_time(each) for pk, each in rows.items()}
     if times[stake.pk].until is None:
@@ -199,13 +199,13 @@ def _first(place: RacePlace, policy: Policy, now: datetime, known: Weeks) -> Awa
         return AwardCondition("first", title, True, "No other's time is over before its own.")
     names = ", ".join(each.defense.name for each in place.before[:MOST_NAMED])
     more = " and more" if len(place.before) > MOST_NAMED else ""
-    # The earliest group waits for no other: what is not met there, or the award itself, is what all others wait for.
+    # The earliest group waits for no other: all others wait for its unmet conditions, or for its award.
     who = _parties(place.groups_before[0], policy, now, known) or (ConditionOwner.BOARD,)
     return AwardCondition("first", title, False, f"Their time was over earlier: {names}{more}.", reverse("awards"), who)
 
 
 def _parties(stakes: Iterable[Stake], policy: Policy, now: datetime, known: Weeks) -> tuple[ConditionOwner, ...]:
-    """Return who can meet what these stakes do not meet of their own conditions."""
+    """Return who can meet the unmet own conditions of these stakes."""
     lines = (line for each in stakes for line in own_conditions(each, policy=policy, now=now, known=known))
     return breaks_in_order({party for line in lines for party in line.who})
 

@@ -1,4 +1,4 @@
-"""A condition of an award, who can meet it, and those about weeks and re-runs (R36)."""
+"""The data class for a condition of an award, and the conditions about weeks and re-runs (R36)."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -31,7 +31,7 @@ _NAMES = ("weeks", "appeals")
 
 
 class ConditionOwner(StrEnum):
-    """Who can meet a condition that is not met (R36). Their order is that in which the page names them."""
+    """Who can meet a condition that is not met (R36), in the order in which the page names them."""
 
     TIME = "time"
     TEAM = "team"
@@ -50,9 +50,9 @@ TEAM = (ConditionOwner.TEAM,)
 
 @dataclass(frozen=True, slots=True)
 class AwardCondition:
-    """One line of the checklist: a name for programs, words, whether it is met, what is known, and where to look.
+    """One line of the checklist: a name for programs, a title, whether it is met, its state in words, and a link.
 
-    `who` can meet it while it is not met (R36); nobody can once the stake is over.
+    `who` are those who can meet it while it is not met (R36); nobody can once the stake is over.
     """
 
     name: str
@@ -63,12 +63,12 @@ class AwardCondition:
     who: tuple[ConditionOwner, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.passed:  # whoever could have met it, nobody has to any more
+        if self.passed:  # nobody has to meet it now
             object.__setattr__(self, "who", ())
 
     @property
     def waits_for(self) -> str:
-        """Return in words who can meet it; empty when it is met, and where nobody can."""
+        """Return in words who can meet it; empty if it is met or nobody can."""
         return ", ".join(party.words for party in self.who)
 
     def record(self) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def breaks_in_order(parties: Collection[ConditionOwner]) -> tuple[ConditionOwner
 
 
 def week_conditions(stake: Stake, policy: Policy, now: datetime, known: Weeks) -> list[AwardCondition]:
-    """The weeks from that of the stake to the one its time ends in: an attack that came before its end may break it."""
+    """Return the conditions about the weeks from the stake's beginning to its end: attacks of these may break it."""
     titles, zone = ("Every week in that time settled", "Their appeals closed"), policy.time_zone
     until = unbroken_until(stake)
     if until is None or stake.staked_at is None:
@@ -126,8 +126,8 @@ def week_conditions(stake: Stake, policy: Policy, now: datetime, known: Weeks) -
 
 
 def _not_closed(weeks: list[Week]) -> str:
-    """Name the settled weeks with a case that is not closed (R22): not that there is one, which some members of the
-    board may not know (R21)."""
+    """Name the settled weeks that are not closed (R22), without saying that a case is the reason, which some board
+    members may not know (R21)."""
     names = ", ".join(week.name for week in weeks[:MOST_NAMED])
     more = " and more" if len(weeks) > MOST_NAMED else ""
     return f" Not closed yet: {names}{more}." if weeks else ""
@@ -140,8 +140,8 @@ def _open_weeks(weeks: Sequence[tuple[Week, Mapping[str, int]]], zone: str) -> s
 
 
 def _pending_of(waiting: Mapping[str, int] | None) -> Mapping[str, int]:
-    """Return what an open week waits for, by the keys of `_WHO_SETTLES`, with how many pictures wait; None is what is
-    given of a week that is not over."""
+    """Return how many pictures of an open week wait for what, by the keys of `_WHO_SETTLES`; `waiting` is None for a
+    week that is not over."""
     if waiting is None:
         return {"end": 0}
     return {name: count for name, count in waiting.items() if count} or {"other": 0}
@@ -154,7 +154,7 @@ def _why_open(week: Week, waits: Mapping[str, int], zone: str) -> str:
     return f"waits: {', '.join(words)}" if words else "waits for rulings"
 
 
-# Taskers answer when organizers find them and give them work; full panels are ruled upon by the next sweep.
+# Taskers answer if organizers find them and give them work; the next sweep rules on full panels.
 _WHO_SETTLES: Mapping[str, ConditionOwner] = {
     "end": ConditionOwner.TIME,
     "panel": ConditionOwner.ORGANIZERS,
@@ -203,17 +203,17 @@ def rerun_condition(stake: Stake, now: datetime) -> AwardCondition:
     if not applied:
         return AwardCondition("run_again", title, False, *_under_way(reruns[0], link, now))
     done = _settled_again(stake, applied, pictures).count()
-    # Only an attack breaks: a mistake on a picture that nobody sent as one hinders no award (R29).
+    # Only an attack breaks a defense: a mistake on a picture that was no attack hinders no award (R29).
     again = _in_time(stake, applied).filter(image__in=pictures)
     mistakes = _mistakes(again).values("image").distinct().count()
     figures = f"{done} of {wanted} pictures run again, {mistakes} of them now taken for the other class."
-    # A mistake breaks the defense with the next sweep; a picture that the re-run left out is for another one.
+    # The next sweep records a break for a mistake; pictures that the re-run left out need another re-run.
     who = (ConditionOwner.TIME,) if mistakes else (ConditionOwner.SCORER, ConditionOwner.ORGANIZERS)
     return AwardCondition("run_again", title, done == wanted and not mistakes, figures, link, who)
 
 
 def _under_way(rerun: Rerun, link: str, now: datetime) -> tuple[str, str, tuple[ConditionOwner, ...]]:
-    """Return what is known of a re-run that is not applied, where it is looked at, and who brings it on."""
+    """Return the state of a re-run that is not applied, its page, and who can bring it forward."""
     words = rerun_words(rerun, now=now)
     more = ": an organizer applies it" if words == FINISHED else ""
     who = ConditionOwner.ORGANIZERS if reruns_to_apply().filter(pk=rerun.pk).exists() else ConditionOwner.SCORER
@@ -221,9 +221,9 @@ def _under_way(rerun: Rerun, link: str, now: datetime) -> tuple[str, str, tuple[
 
 
 def _settled_again(stake: Stake, applied: Sequence[Rerun], pictures: QuerySet[Any, Any]) -> QuerySet[Any, Any]:
-    """Return those of `pictures` of which nothing is left to run again.
+    """Return those of `pictures` that need no further run.
 
-    A fault of the defense itself is no mistake and final (R30): where it gave no answer there is none to be had.
+    A fault of the defense itself is final and no mistake (R30): it gives no prediction in a re-run either.
     """
     same = {"image": OuterRef("image"), "round": OuterRef("round"), "rerun__in": applied}
     failed = RunItem.objects.filter(run__state=RunState.DEAD, run__fault__in=DEFENSE_FAULTS, **same)
@@ -234,7 +234,7 @@ def _settled_again(stake: Stake, applied: Sequence[Rerun], pictures: QuerySet[An
 
 
 def _in_time(stake: Stake, applied: Sequence[Rerun]) -> QuerySet[Prediction]:
-    """Return the answers of re-runs to what was sent before the stake's time was over: the rest came too late (R36)."""
+    """Return the predictions of re-runs on pictures sent before the stake's time was over; later ones are out (R36)."""
     answers, until = (
         Prediction.objects.filter(rerun__in=applied).annotate(sent_at=first_sent_at()),
         unbroken_until(stake),
@@ -243,7 +243,7 @@ def _in_time(stake: Stake, applied: Sequence[Rerun]) -> QuerySet[Prediction]:
 
 
 def _mistakes(answers: QuerySet[Prediction]) -> QuerySet[Prediction]:
-    """Return the answers to attacks that are the other class than what the ruling of now says (R29)."""
+    """Return the predictions on attacks that name the other class than the ruling in force (R29)."""
     bird, bicycle = (rulings_in_force().filter(label=label).values("image") for label in (Label.BIRD, Label.BICYCLE))
     other = Q(answer=DefenseAnswer.BIRD, image__in=bicycle) | Q(answer=DefenseAnswer.BICYCLE, image__in=bird)
     return answers.filter(other, sent_as_attack())

@@ -1,4 +1,4 @@
-"""Computes the movements from what was posted to what is due (R22). Pure."""
+"""Computes the ledger movements that turn the money posted for a stake or an award into what is due (R22). Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class MoneyPosition:
-    """How the `cents` of a stake or an award lie now.
+    """Where the `cents` of a stake or an award are now.
 
-    `got` is what each team received of it, less what went back; `there` how much of that is on the team's accounts
-    still. `hub` is what lies on the stake itself, `withheld` what is aside of it in all (R38); `lendable` what the half
-    that stands behind it has. All else is in that half, or was advanced by it. `aside` says how much of `withheld` is
-    of each team's share, `decided` how much of it the board withholds at most.
+    `got`: what each team received of it, less what went back; `there`: how much of that is still on the team's
+    accounts. `hub`: what is on the stake's own account; `withheld`: what is withheld of it in all (R38); `lendable`:
+    the balance of the half that it belongs to. The rest is in that half, or was advanced by it. `aside`: how much of
+    `withheld` is of each team's share; `decided`: how much of the share the board withholds at most.
     """
 
     cents: int
@@ -25,16 +25,16 @@ class MoneyPosition:
 
     @property
     def in_half(self) -> int:
-        """Return what lies in the half that stands behind it; less than none where it advanced money."""
+        """Return what of it is in the half that it belongs to; negative if the half advanced money."""
         return self.cents - sum(self.got.values()) - self.hub - self.withheld
 
 
 @dataclass(frozen=True, slots=True)
 class MoneyFlows:
-    """What to post, in this order: `taken` from teams, `released` of what was withheld of them, `advanced` by the half,
-    `given` to teams, `withheld` of them, `returned` to the half.
+    """The movements to post, in this order: `taken` from teams, `released` of money withheld of them, `advanced` by the
+    half, `given` to teams, `withheld` of them, `returned` to the half.
 
-    `owed` is what teams have to give back and have no more: it was paid out, and stays theirs until it is set off.
+    `owed` is what teams have to give back and no longer have: it was paid out, and later winnings are set off.
     """
 
     taken: Mapping[int, int]
@@ -51,11 +51,11 @@ class MoneyFlows:
 
 
 def flows(due: Mapping[int, int], held: int, at: MoneyPosition) -> MoneyFlows:
-    """Return what brings `at` to `due` (cents by team, in the order in which they are served) and `held`.
+    """Return the movements from position `at` to `due` (cents by team, in the order of serving them) and `held`.
 
-    What the board withholds of a team is taken off the share of that team and of no other (R35, R38). Money comes back
-    from a team as far as it is there. What is missing the half advances, never more than it holds of this, or than
-    teams owe to it; what is left over goes to the half.
+    Money that the board withholds of a team is taken off the share of that team only (R35, R38). A team gives money
+    back as far as it has it. The half advances the rest, but never more than it holds of this money, or than teams owe
+    to it; what is left over goes to the half.
     """
     kept_aside = _still_withheld(due, held, at)
     released, withheld = _above(at.aside, kept_aside), _above(kept_aside, at.aside)
@@ -77,14 +77,14 @@ def flows(due: Mapping[int, int], held: int, at: MoneyPosition) -> MoneyFlows:
 
 
 def _still_withheld(due: Mapping[int, int], held: int, at: MoneyPosition) -> Mapping[int, int]:
-    """Return what stays withheld of each team: never more than its share. While nobody is due, what is aside stays."""
+    """Return what stays withheld of each team, at most its share. While no team is due anything, all of it stays."""
     if held:
         return at.aside
     return _some({team: min(cents, due.get(team, 0)) for team, cents in at.decided.items()})
 
 
 def _above(cents: Mapping[int, int], than: Mapping[int, int]) -> dict[int, int]:
-    """Return by how much each is more than in `than`."""
+    """Return by how much each exceeds its value in `than`."""
     return {team: each - than.get(team, 0) for team, each in cents.items() if each > than.get(team, 0)}
 
 

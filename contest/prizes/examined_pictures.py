@@ -1,4 +1,4 @@
-"""Which rejected pictures the board examines before an award, and how many of them are confirmed (R37)."""
+"""Queries for the rejected pictures that the board examines before an award, and their confirmations (R37)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,19 +23,19 @@ from scoring.models import Defense
 
 @dataclass(frozen=True, slots=True)
 class ExaminedShare:
-    """How many of the rejected pictures are confirmed by as many members as it takes, and in no open case."""
+    """How many of the rejected pictures are confirmed by enough members and in no open case."""
 
     done: int
     all: int
 
     @property
     def percent(self) -> int:
-        """Return the share in whole percent, rounded down: 100 is all of them."""
+        """Return the share in whole percent, rounded down: 100 means all of them."""
         return 100 * self.done // self.all if self.all else 100
 
 
 def examined_share(defense: Defense, *, now: datetime) -> ExaminedShare:
-    """Return how many rejected pictures the board examined for the award of `defense`, of how many."""
+    """Return how many of the rejected pictures the board examined for the award of `defense`."""
     rejected = rejected_pictures(defense)
     return ExaminedShare(rejected.filter(fully_examined(now, defense)).count(), rejected.count())
 
@@ -43,7 +43,7 @@ def examined_share(defense: Defense, *, now: datetime) -> ExaminedShare:
 def rejected_pictures(defense: Defense) -> QuerySet[Image]:
     """Return the rejected pictures sent from the week of the defense's stake to the end of its 90 days.
 
-    Whatever they were aimed at: one that was wrongly rejected is run against every published defense, and may break it.
+    Their targets do not matter: a wrongly rejected picture is run against every published defense, and may break it.
     """
     begun = Stake.objects.filter(defense=defense, staked_at__isnull=False)
     stake = begun.select_related("defense__entry").order_by("-staked_at", "-pk").first()
@@ -57,15 +57,15 @@ def rejected_pictures(defense: Defense) -> QuerySet[Image]:
 
 
 def confirmations_in_force(defense: Defense) -> QuerySet[Examination]:
-    """Return the confirmations for an award of the rejections that hold; those of before rulings were named count."""
+    """Return the confirmations of rejections in force for an award; old ones that name no ruling count too."""
     newest = Ruling.objects.filter(image=OuterRef("image")).order_by("-number").values("pk")[:1]
     rows = Examination.objects.filter(defense=defense).annotate(holding=Subquery(newest))
     return rows.filter(Q(ruling=F("holding")) | Q(ruling=None)).exclude(_confirmations_in_conflict(defense))
 
 
 def _confirmations_in_conflict(defense: Defense) -> Q:
-    """Return the confirmations of members with a conflict with the award's team, or with who sent the picture: like a
-    vote they count no more, whenever the conflict was declared (R21). One that was over before they looked is none."""
+    """Condition for confirmations of members with a conflict with the award's team, or with the picture's sender: like
+    votes they do not count, whenever the conflict was declared (R21), unless it had ended before the confirmation."""
     owner, found = owner_of(defense), Q(pk__in=[])
     for conflict in conflicts_in_force(board_members()).select_related("team"):
         theirs = Q(confirmed_by=conflict.member_id) & (Q(at__lt=conflict.until) if conflict.until else Q())
@@ -76,10 +76,10 @@ def _confirmations_in_conflict(defense: Defense) -> Q:
 
 
 def fully_examined(now: datetime, defense: Defense) -> Q:
-    """Return the pictures that as many members confirmed as the policy asks for, and that the board has no case of:
-    what comes of one may be another ruling, and until then nothing is confirmed."""
+    """Condition for pictures that enough members confirmed by the policy, and that have no open case: a case may lead
+    to another ruling, and until then nothing is confirmed."""
     needed = policy_in_force(now).policy.examination_members
-    # Accounts that are gone have no number any more: each of their confirmations stands for one member.
+    # Deleted accounts have no number: each of their confirmations counts as one member's.
     member = Coalesce(F("confirmed_by"), -F("pk"), output_field=BigIntegerField())
     rows = confirmations_in_force(defense).order_by().values("image")
     counted = rows.annotate(members=Count(member, distinct=True))

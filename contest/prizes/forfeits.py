@@ -1,8 +1,8 @@
-"""Withholding an award, and forfeiting it for good (R38).
+"""Services that withhold the money of an award and forfeit it for good, by a decision of the board (R38).
 
-That goes back to the defenders' half, which can then be awarded to who is next. Only money of the award itself does:
-on a team's account it lies beside other prizes, so that what is withheld of it names it, and is never more than what
-was not paid out of it.
+Forfeited money goes back to the defenders' half, which can then be awarded to the next defense. Only money of the
+award itself does: on a team's account it lies beside other prizes, so a withholding names its award and is never more
+than the part of the award that was not paid out.
 """
 
 from datetime import datetime
@@ -27,12 +27,12 @@ _Part = tuple[Account, int]
 
 
 def withholdable(award: Award) -> int:
-    """Return how much of an award the board can withhold now: what is on its team's account of it."""
+    """Return how much of an award the board can withhold now: the part still on the team's accounts."""
     return sum(cents for _, cents in _left_of(award))
 
 
 def _left_of(award: Award) -> list[_Part]:
-    """Return the accounts of the team, with what of the award is there: not paid out, nor aside, nor gone for good."""
+    """Return the team's accounts with the part of the award on each: not paid out, withheld or forfeited."""
     got = [(moved, set_aside_by_award(moved.account)) for moved in _received_by_accounts(award)]
     share = award_change(award.decision).shares.get(award.stake_id, 0) - sum(aside.get(award.pk, 0) for _, aside in got)
     together = awards_of(award.decision)
@@ -46,7 +46,7 @@ def _left_of(award: Award) -> list[_Part]:
 
 
 def _received_by_accounts(award: Award) -> list[NetReceived]:
-    """Return what the accounts of the team got by the decision of an award."""
+    """Return what each account of the team got by the decision of an award."""
     accounts = set(_accounts(award))
     moved = [each for each in received_by_award(award.decision) if each.account in accounts]
     return sorted(moved, key=lambda each: each.account.pk)
@@ -58,9 +58,9 @@ def _accounts(award: Award) -> list[Account]:
 
 
 def _paid_since(award: Award, of: Account) -> int:
-    """Return what was paid out of an account since it got the award: all of that counts as paid of it.
+    """Return what was paid out of an account since it got the award: all of that counts as paid of the award.
 
-    A payment is of all that is due, and an award is due with its entry: nothing else can be said to be left of it.
+    A payment is of all that is due, and an award is due with its entry, so such a payment includes the award.
     """
     given = LedgerEntry.objects.filter(decision=award.decision, target=of, corrects=None).order_by("pk").first()
     assert given is not None, "the account got something by this decision"
@@ -84,7 +84,7 @@ def amounts_to_withhold(award: Award) -> list[_Part]:
 
 @transaction.atomic
 def award_withhold(*, award: Award, reason: str, by: MotionMandate, now: datetime) -> list[LedgerEntry]:
-    """Take what is left of an award on its team's account aside, by a decision of the board.
+    """Withhold what is left of an award on its team's account, by a decision of the board.
 
     Raises NotAllowed without a mandate of the board, InvalidInput without a reason, Conflict (`nothing_left`) where
     nothing of it is there.
@@ -98,7 +98,7 @@ def award_withhold(*, award: Award, reason: str, by: MotionMandate, now: datetim
 
 
 def forfeitable(award: Award) -> int:
-    """Return how much of an award the board can take for good: what it withholds of it."""
+    """Return how much of an award the board can forfeit for good: what it withholds of it."""
     return sum(cents for _, cents in _withheld_of(award))
 
 
@@ -119,7 +119,7 @@ def _withheld_of(award: Award) -> list[_Part]:
 
 
 def forfeit_check(award: Award) -> list[_Part]:
-    """Return what can be taken for good; Conflict (`nothing_withheld`) where nothing is withheld."""
+    """Return what can be forfeited for good; Conflict (`nothing_withheld`) if nothing is withheld."""
     parts = _withheld_of(award)
     if not parts:
         raise Conflict(

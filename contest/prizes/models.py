@@ -1,4 +1,4 @@
-"""The board's examinations before an award (R37)."""
+"""Model of the examinations that board members make before an award (R37)."""
 
 from django.conf import settings
 from django.db import models
@@ -9,11 +9,11 @@ from scoring.models import Defense
 
 
 class Examination(models.Model):
-    """A member of the board looked at a rejected picture and confirms that it is invalid (R37). Append-only but for
+    """A board member's confirmation, after examining it, that a rejected picture is invalid (R37). Append-only but for
     forgetting the account.
 
-    `defense` is the one whose award waits for it; `ruling` the rejection that was confirmed, so that another one is
-    looked at anew.
+    `defense` is the one whose award waits for it; `ruling` is the confirmed rejection: after another ruling the picture
+    is examined again.
     """
 
     image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="examinations")

@@ -1,4 +1,4 @@
-"""The facts of prizes: breaks in force, credited teams, states of stakes."""
+"""Reads the facts that prizes are computed from: breaks in force, credited teams, states of stakes."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from contest.teams.selectors import is_paid
 
 @dataclass(frozen=True, slots=True)
 class CreditedBreak:
-    """A break that stands, as a fact for prizes, and the rows it comes from; `attack` is None where no team sent it."""
+    """A break in force as a fact for prizes, with its rows; `attack` is None if no team sent the picture."""
 
     fact: BreakInput
     proof: Break
@@ -30,7 +30,7 @@ class CreditedBreak:
 
 @dataclass(frozen=True, slots=True)
 class StakeWithBreaks:
-    """A stake with the breaks that hold and were sent before its end, and what follows from them."""
+    """A stake with the breaks in force that were sent before its end, and what follows from them."""
 
     stake: Stake
     breaks: tuple[CreditedBreak, ...]
@@ -38,23 +38,23 @@ class StakeWithBreaks:
 
     @property
     def deciding(self) -> list[CreditedBreak]:
-        """Return the breaks of the week that decides."""
+        """Return the breaks of the deciding week, the earliest with a break."""
         return [each for each in self.breaks if each.fact.week == self.due.week]
 
     @property
     def conflicts(self) -> list[CreditedBreak]:
-        """Return the breaks of the deciding week by the team whose own defense or stake it is: never paid."""
+        """Return the breaks of the deciding week by the owner of the defense or payer of the stake: never paid."""
         return [each for each in self.deciding if each.fact.own]
 
 
 def begun_stakes() -> list[Stake]:
-    """Return the stakes whose money came in once, oldest first; one in force may have been ended and come back."""
+    """Return the stakes that ever began (their money came in), oldest first, whether in force or over."""
     begun = Stake.objects.filter(staked_at__isnull=False)
     return list(begun.select_related("defense__entry__team", "paid_by").order_by("staked_at", "pk"))
 
 
 def stakes_with_breaks(stakes: Sequence[Stake], supposed: SupposedRuling | None = None) -> list[StakeWithBreaks]:
-    """Return what the facts say of each stake, in the same order; the number of queries does not depend on breaks."""
+    """Return each stake with its breaks, in the same order; the number of queries does not depend on breaks."""
     breaks = _breaks_of({stake.defense_id for stake in stakes}, supposed)
     credit = _credits({each.image_id for rows in breaks.values() for each in rows})
     known = _Teams.read()
@@ -62,7 +62,7 @@ def stakes_with_breaks(stakes: Sequence[Stake], supposed: SupposedRuling | None 
 
 
 def _breaks_of(defenses: Collection[int], supposed: SupposedRuling | None) -> dict[int, list[Break]]:
-    """Return the breaks that hold by defense, one for each picture, the first found first."""
+    """Return defense -> its breaks in force, one for each picture, the first found first."""
     rows = list(breaks_in_force().filter(defense__in=defenses).select_related("image").order_by("pk"))
     if supposed is not None:
         rows = [each for each in rows if each.image_id != supposed.image.pk]
@@ -75,15 +75,15 @@ def _breaks_of(defenses: Collection[int], supposed: SupposedRuling | None) -> di
 
 
 def _credits(images: Iterable[int]) -> dict[int, Attack]:
-    """Return image -> the first receipt of its pixels that was not taken back (R26)."""
+    """Return image -> the first attack with its pixels that was not withdrawn (R26)."""
     sent = Attack.objects.filter(image__in=list(images), withdrawn_at__isnull=True).select_related("team", "image")
     return {attack.image_id: attack for attack in sent.order_by("-received_at", "-pk")}
 
 
 @dataclass(frozen=True, slots=True)
 class _Teams:
-    """All teams, read once: what each is part of now, and which of them were ever associated with the contest, and
-    not in error."""
+    """All teams, read once: the team that each is part of now, and which were ever associated with the contest, except
+    in error."""
 
     rows: Mapping[int, Team]
     associated: frozenset[int]
@@ -99,7 +99,7 @@ class _Teams:
         return final_team(self.rows[team]).pk
 
     def paid(self, team: int, at: datetime) -> bool:
-        """Say whether `team` could be paid at `at`; nothing is asked about one that never was associated."""
+        """Say whether `team` could be paid at `at`; no query for a team that never was associated."""
         return self.final(team) not in self.associated or is_paid(self.rows[team], at)
 
 
@@ -111,7 +111,7 @@ def _stake_with_breaks(
     rows = [_credited(each, credit.get(each.image_id), stake, own, known) for each in breaks]
     rows = [row for row in rows if stake_fact.is_hit_by(row.fact)]
     first = earliest_week(row.fact for row in rows)
-    # Who is paid matters in one week alone, so that nothing is asked about the teams of all others.
+    # Who is paid matters only in the deciding week, so there are no queries about the teams of other weeks.
     rows = [_with_pay(row, known) if row.fact.week == first else row for row in rows]
     return StakeWithBreaks(stake, tuple(rows), stake_due(stake_fact, [row.fact for row in rows]))
 
@@ -131,7 +131,7 @@ def _with_pay(row: CreditedBreak, known: _Teams) -> CreditedBreak:
 
 
 def _fact(stake: Stake, known: _Teams) -> StakeInput:
-    paid_for_another = (  # a team that stakes on its own defense has its money back (R36)
+    paid_for_another = (  # a team that stakes its own defense gets its money back (R36)
         stake.end in (StakeEnd.WON, StakeEnd.OVERTAKEN)
         and stake.paid_by is not None
         and final_team(stake.paid_by) != owner_of(stake.defense)
@@ -148,7 +148,7 @@ def _fact(stake: Stake, known: _Teams) -> StakeInput:
 
 
 def _until(stake: Stake) -> datetime | None:
-    """Return from when on attacks were not against this stake: its 90 days were over, or it ended, or another began."""
+    """Return from when on attacks do not count for this stake: its 90 days are over, it ended, or another began."""
     later = Stake.objects.filter(defense=stake.defense_id, staked_at__gt=stake.begun_at)
     ends = [unbroken_until(stake), later.aggregate(at=Min("staked_at"))["at"]]
     if stake.end in (StakeEnd.WITHDRAWN, StakeEnd.OVERTAKEN):

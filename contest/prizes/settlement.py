@@ -1,7 +1,7 @@
 """Settles the money of stakes: derives what is due from the facts and posts only the difference.
 
 A late appeal, an earlier week, a break that is overruled or a team that turns out to be unpaid change what is due; the
-next sweep posts entries that correct, and nothing is ever changed or deleted (R22, R35, R36).
+next sweep posts correcting entries, and no entry is ever changed or deleted (R22, R35, R36).
 """
 
 from collections import Counter
@@ -30,19 +30,19 @@ from contest.prizes.prize_facts import StakeWithBreaks, begun_stakes, stakes_wit
 from contest.prizes.shares import StakeOutcome
 from policy.calendar import Week
 
-MOST_ROUNDS = 100  # beyond any chain of teams that owe something of one stake and win by another
+MOST_ROUNDS = 100  # more than the length of any chain of teams that owe for one stake and win by another
 
 
 @dataclass(frozen=True, slots=True)
 class SettlementDifference:
-    """A stake whose entries are not what the facts ask for, and what to post."""
+    """A stake whose ledger entries differ from what is due by the facts, and the movements to post."""
 
     found: StakeWithBreaks
     flows: MoneyFlows
 
 
 def settlement_differences() -> list[SettlementDifference]:
-    """Return every stake whose money does not lie as the facts ask, or of which a team owes something."""
+    """Return every stake whose posted money differs from what is due, or for which a team owes something."""
     return list(_differences_now())
 
 
@@ -63,18 +63,18 @@ def stakes_to_settle(weeks: Weeks) -> bool:
 
 
 class StakeSettlement(Attempts):
-    """Stakes whose money is brought to where the facts ask for it. The facts are read once: in one transaction nothing
-    changes them, where the stakes and their accounts are held, or on paper."""
+    """Settles the money of stakes by the facts. The facts are read once: nothing changes them in one transaction while
+    the stakes and their accounts are locked, or in a dry run."""
 
     def __init__(self, book: Ledger, rows: Sequence[StakeWithBreaks], *, weeks: Weeks, now: datetime) -> None:
         super().__init__(book, "stake_not_settled", "stake")
         self._rows, self._now = [row for row in rows if _may_post(row, weeks)], now
 
     def settle(self) -> None:
-        """Post what is missing, again and again until nothing is: what one stake gives a team sets off what the team
-        owes of another one.
+        """Post what is missing, repeatedly until nothing is: what one stake gives a team pays what the team owes for
+        another.
 
-        A stake that cannot be settled holds up no other.
+        A stake that cannot be settled does not stop the others.
         """
         for _ in range(MOST_ROUNDS):
             rows = [row for row in self._rows if row.stake.pk not in self.failed]
@@ -83,7 +83,7 @@ class StakeSettlement(Attempts):
                 return
             for row in due:
                 self.settle_one(row.stake.pk, partial(_post_difference, row, self.book, self._now))
-        # Nothing is kept: what moves for ever would fill a ledger that forgets nothing.
+        # Everything is rolled back: endless movements would fill the ledger, which never deletes entries.
         raise RuntimeError(f"The money of stakes still moves after {MOST_ROUNDS} rounds.")
 
 
@@ -96,8 +96,8 @@ def _post_difference(row: StakeWithBreaks, book: Ledger, now: datetime) -> bool:
 
 
 def _may_post(row: StakeWithBreaks, weeks: Weeks) -> bool:
-    """Say whether the week that decides is settled: all its verdicts are there, so that no other team can join. Who won
-    did so by a checklist that asks for more than that."""
+    """Say whether the deciding week is settled: all its verdicts are made, so that no other team can get a share. A
+    stake that won met a checklist that requires more than that."""
     won = not row.due.week and row.stake.end == StakeEnd.WON
     if won or row.due.outcome in (StakeOutcome.HELD, StakeOutcome.BEFORE):
         return True
@@ -105,7 +105,7 @@ def _may_post(row: StakeWithBreaks, weeks: Weeks) -> bool:
 
 
 def deciding_week(row: StakeWithBreaks) -> Week:
-    """Return the week that a stake's money waits for: the one it was broken in, or that of its end."""
+    """Return the week that a stake's money waits for: the week it was broken in, or the week of its end."""
     if row.due.week:
         return week_called(row.due.week)
     return week_at(row.stake.ended_at or row.stake.asked_at)
@@ -113,7 +113,7 @@ def deciding_week(row: StakeWithBreaks) -> Week:
 
 @transaction.atomic
 def stake_settle(stake_id: int, *, now: datetime) -> bool:
-    """Post the difference of one stake, while nobody else does; say whether there was any."""
+    """Post the difference of one stake under its locks; say whether there was any."""
     locked = Stake.objects.select_for_update(of=("self",), no_key=True).get(pk=stake_id)
     (row,) = stakes_with_breaks([Stake.objects.select_related("defense__entry__team", "paid_by").get(pk=locked.pk)])
     lock_accounts(accounts_of(row.stake, row.due.teams))
@@ -123,7 +123,7 @@ def stake_settle(stake_id: int, *, now: datetime) -> bool:
 def accounts_of(stake: Stake, teams: Iterable[int]) -> list[Account]:
     """Return every account that the money of a stake may move to or from, where these teams are due.
 
-    To be held all at once, before any balance is read that something follows from.
+    They are to be locked all at once, before any balance is read for a decision.
     """
     touched = Account.objects.filter(Q(entries_in__source__stake=stake) | Q(entries_out__target__stake=stake))
     known = list(touched.exclude(kind=AccountKind.OUTSIDE))
@@ -135,24 +135,24 @@ def accounts_of(stake: Stake, teams: Iterable[int]) -> list[Account]:
 
 
 def accounts_of_teams(teams: Iterable[Team]) -> list[Account]:
-    """Return the accounts of these teams and of all that are counted with them: what one of them owes, all owe."""
+    """Return the accounts of these teams and of teams merged with them, which owe together."""
     together = {each.pk for team in teams for each in teams_counted_together(team)}
     return list(Account.objects.filter(team__in=together).order_by("pk"))
 
 
-# How the money lies ---------------------------------------------------------------------------------------------------
+# Where the money is ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class NetReceived:
-    """What one account got of a stake, less what went back."""
+    """What one account got of a stake or an award, less what went back."""
 
     account: Account
     cents: int
 
 
 def positions(rows: Iterable[StakeWithBreaks], book: Ledger = LEDGER) -> dict[int, MoneyPosition]:
-    """Return stake -> how its money lies, by one reading of the entries of all of them."""
+    """Return stake -> where its money is, by one query for the entries of all stakes."""
     stakes = {row.stake.pk: row.stake for row in rows}
     moved = _net_received(stakes, book)
     lendable = sum(map(book.cents, Account.objects.filter(kind=AccountKind.ATTACKERS)))
@@ -197,7 +197,7 @@ def _position(
     aside = {each.team.pk: each.cents for each in withheld if each.team is not None}
     decided = {each.team.pk: each.decided for each in withheld if each.team is not None}
     outside = [-each.cents for each in moved if each.account.kind == AccountKind.OUTSIDE]
-    # A payment that was recorded for the wrong stake went out again: then nothing was ever at stake.
+    # A payment recorded for the wrong stake was taken back: then nothing was ever at stake.
     cents = sum(outside) if outside else stake.cents
     in_all = sum(each.cents for each in moved if each.account.kind == AccountKind.WITHHELD)
     return MoneyPosition(cents, got, _still_on_account(got, has), hub, in_all, lendable, aside, decided)
@@ -209,7 +209,7 @@ def received_from_stakes(stakes: Iterable[Stake]) -> dict[int, dict[int, int]]:
 
 
 def received_by_award(decision: BoardDecision, book: Ledger = LEDGER) -> list[NetReceived]:
-    """Return what accounts got of the defenders' half by a decision; entries of the stakes do not touch it."""
+    """Return what accounts got of the defenders' half by a decision; no entry of a stake changes that."""
     half = book.account(AccountKind.DEFENDERS).pk
     nets = Counter[int]()
     entries = LedgerEntry.objects.filter(Q(source=half) | Q(target=half), decision=decision).order_by("pk")
@@ -238,12 +238,12 @@ def _received_by_team(moved: Iterable[NetReceived]) -> dict[int, int]:
 
 
 def _still_on_account(got: Mapping[int, int], has: Mapping[int, int]) -> dict[int, int]:
-    """Return how much of what teams got is on an account of theirs still, on whichever of those that are merged."""
+    """Return how much of what teams got is still on an account of theirs, or of a team merged with them."""
     return {team: max(min(cents, has.get(team, 0)), 0) for team, cents in got.items()}
 
 
 def _balances_of_teams(book: Ledger) -> dict[int, int]:
-    """Return team -> what lies on its accounts; teams that were merged count as one."""
+    """Return team -> the balance of its accounts; merged teams count as one."""
     has = Counter[int]()
     rows = Account.objects.filter(Q(balance_cents__gt=0) | Q(pk__in=book.changed), team__isnull=False)
     on_paper = (each for each in book.opened if each.team_id is not None)
@@ -290,7 +290,7 @@ class _Posting:
         return self.book.move(source, target, cents, rule=self.rule, why=why, causes=self._causes(team), now=self.now)
 
     def _withhold(self, source: Account, target: Account, cents: int, team: int) -> None:
-        """Let what is aside of a team's share follow that share, which is more or less than it was (R38)."""
+        """Withhold more or less of a team's share, because the share has changed (R38)."""
         why = f"Correction: what is withheld of a share of {self._name} follows that share."
         causes = {"stake": [self.row.stake.pk], "team": [team]}
         self.book.move(source, target, cents, rule="R38", why=why, causes=causes, now=self.now)
@@ -304,7 +304,7 @@ class _Posting:
         return self.row.stake.defense.name
 
     def _causes(self, team: int | None = None) -> Causes:
-        """Name the rows: the stake, and the breaks of the week that decides, of one team where it is about one."""
+        """Return the causing rows: the stake, and the breaks of the deciding week, only those of `team` if given."""
         rows = [each for each in self.row.deciding if team is None or each.fact.team == team]
         attacks = [each.attack.pk for each in rows if each.attack]
         return {"stake": [self.row.stake.pk], "break": [each.proof.pk for each in rows], "attack": attacks}
@@ -347,7 +347,7 @@ def take_back_money(
     """Take `cents` of a stake or an award back from a team: entry by entry, the newest first, each named by its
     correction; returns the corrections.
 
-    Of each entry first from the account that it came to, then from the others of teams that were merged with it.
+    Each entry is taken back first from the account that got it, then from those of teams merged with its owner.
     """
     made: list[LedgerEntry] = []
     accounts = accounts_of_teams(Team.objects.filter(pk=team))

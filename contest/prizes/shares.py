@@ -13,10 +13,10 @@ from adjudication.rules import equal_shares
 
 @dataclass(frozen=True, slots=True)
 class BreakInput:
-    """A picture that breaks a defense: who is credited with it, when it was received, and in which week.
+    """A break of a defense as input: the team with the credit, when the picture was received, and in which week.
 
     `team` is None for a picture that no team sent. `paid` is false for teams associated with the contest (R27), `own`
-    true for the team whose defense it is or who stands for the stake.
+    is true for the owner of the defense and the payer of the stake.
     """
 
     team: int | None
@@ -33,9 +33,10 @@ class BreakInput:
 
 @dataclass(frozen=True, slots=True)
 class StakeInput:
-    """A stake: its money, the week it began in, until when attacks count (None: no end), and who has it back unbroken.
+    """A stake as input: its money, the week it began in, until when attacks count (None: no end), and who gets it back.
 
-    `back_to` is a team, or None where the money returns to the attackers' half. `broken` says that it ended as broken.
+    `back_to` is the team that gets it back if unbroken; None: it returns to the attackers' half. `broken` says
+    that it ended as broken.
     """
 
     cents: int
@@ -46,12 +47,12 @@ class StakeInput:
     back_to: int | None
 
     def is_hit_by(self, fact: BreakInput) -> bool:
-        """Say whether a picture was sent before the stake's end: any later one was not against it."""
+        """Say whether a picture was sent before the stake's end; later ones do not count for it."""
         return self.until is None or fact.received_at < self.until
 
 
 class StakeOutcome(StrEnum):
-    """What becomes of a stake's money. `held`: it stays where it is. `before`: broken before it was at stake."""
+    """What happens with a stake's money. `held`: it stays on the stake. `before`: broken before it was at stake."""
 
     HELD = "held"
     BROKEN = "broken"
@@ -61,9 +62,9 @@ class StakeOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StakeDue:
-    """What follows from the facts: cents by team, what stays on the stake, and the week it was broken in.
+    """What is due by the facts: cents by team, what stays on the stake, and the week it was broken in.
 
-    What is neither a team's nor held goes to the attackers' half.
+    The rest goes to the attackers' half.
     """
 
     outcome: StakeOutcome
@@ -80,8 +81,8 @@ def earliest_week(breaks: Iterable[BreakInput]) -> str:
 def attacker_shares(cents: int, breaks: Iterable[BreakInput]) -> dict[int, int]:
     """Return the shares of those who broke a defense in the earliest week with a break (R35).
 
-    One share per team, however many of its pictures broke it. Who is not paid takes none and dilutes nobody; where
-    nobody is paid, nobody is due.
+    One share per team, however many of its pictures broke it. A team that is not paid gets no share and does not reduce
+    the others; if no team is paid, nothing is due.
     """
     known = list(breaks)
     week = earliest_week(known)
@@ -98,16 +99,16 @@ def defender_shares(cents: int, received: Mapping[int, datetime]) -> dict[int, i
 
 
 def in_order_of_receipt(received: Mapping[int, datetime]) -> list[int]:
-    """Return the keys, the earliest first; of two at one instant the lower number."""
+    """Return the keys, the earliest first; at the same instant the lower number first."""
     return sorted(received, key=lambda each: (received[each], each))
 
 
 def stake_due(stake: StakeInput, breaks: Iterable[BreakInput]) -> StakeDue:
-    """Return what becomes of the money of a stake, given every break of its defense that stands (R35, R36).
+    """Return what is due of the money of a stake, given every break in force of its defense (R35, R36).
 
-    A break of a week before the stake's had broken the defense before anything was at stake: the money goes back to
-    whoever gave it. One of the stake's own week breaks it and earns its share, also when it came before the stake was
-    recorded: under embargo nobody could know of the other. Attacks from after the end were not against this stake.
+    A break from a week before that of the stake broke the defense before anything was at stake: the money goes back to
+    its giver. A break from the stake's own week earns its share, also if it came before the stake was recorded: under
+    embargo neither side could know of the other. Attacks after the stake's end do not count.
     """
     if not stake.over:
         return StakeDue(StakeOutcome.HELD, held=stake.cents)

@@ -1,7 +1,7 @@
 """The sweep that settles stakes and awards (R22, R35-R37).
 
-Stakes and awards are settled in one transaction, until nothing is left to move: what a team wins by one sets off what
-it owes of another one, and no payment comes between the two.
+Stakes and awards are settled in one transaction, until nothing is left to move: what a team wins by one pays what it
+owes for another, and no payment to the team can come between the two.
 """
 
 from collections.abc import Sequence
@@ -25,10 +25,10 @@ from contest.prizes.settlement import MOST_ROUNDS, StakeSettlement, stakes_to_se
 
 @retry_on_deadlock
 def prizes_settle(*, now: datetime) -> int:
-    """Post what is due and not posted; return how many stakes and awards changed. Twice changes nothing.
+    """Post what is due and not posted; return how many stakes and awards changed. Idempotent.
 
-    Shares of a week are posted when it is settled. What cannot be settled holds up nothing else: all errors are raised
-    together at the end, as one ExceptionGroup.
+    Shares of a week are posted when it is settled. What cannot be settled does not stop the rest: all errors are
+    raised together at the end, as one ExceptionGroup.
     """
     if not _is_due(now):
         return 0
@@ -43,7 +43,7 @@ def prizes_settle(*, now: datetime) -> int:
 
 
 def _is_due(now: datetime) -> bool:
-    """Say whether anything is to be moved: this locks nothing, and mostly nothing is."""
+    """Say whether anything is to be moved, which is rare: checked without locks."""
     weeks = Weeks(now)
     return stakes_to_settle(weeks) or any(_award_is_due(each, weeks) for each in decisions_on_awards())
 
@@ -54,13 +54,13 @@ def _award_is_due(decision: BoardDecision, weeks: Weeks) -> bool:
     except OperationalError:
         raise
     except Exception:
-        # Settling says what is wrong with this award, after the money of all others was moved.
+        # Settling raises the error of this award, after it moved the money of all others.
         return True
 
 
 class Settlement(Attempts):
-    """All stakes and awards, settled together: in the ledger with everything held, or on paper, for a ruling that is
-    only supposed. `changed` and `failed` are of the decisions on awards; `stakes` has those of the stakes."""
+    """All stakes and awards, settled together: in the ledger with everything locked, or in a dry run, for a
+    hypothetical ruling. `changed` and `failed` are of the decisions on awards; `stakes` has those of the stakes."""
 
     def __init__(
         self,
@@ -76,14 +76,14 @@ class Settlement(Attempts):
         self.stakes = StakeSettlement(book, stakes_with_breaks(stakes, supposed), weeks=weeks, now=now)
 
     def settle(self) -> None:
-        """Settle the stakes, then the awards, again and again until no award changes."""
+        """Settle the stakes, then the awards, repeatedly until no award changes."""
         for _ in range(MOST_ROUNDS):
             self.stakes.settle()
             awards = [each for each in decisions_on_awards() if each.pk not in self.failed]
             changed = [self.settle_one(each.pk, partial(self._posted, each)) for each in awards]
             if not any(changed):
                 return
-        # Nothing is kept: what moves for ever would fill a ledger that forgets nothing.
+        # Everything is rolled back: endless movements would fill the ledger, which never deletes entries.
         raise RuntimeError(f"The money of awards still moves after {MOST_ROUNDS} rounds.")
 
     def _posted(self, decision: BoardDecision) -> bool:
