@@ -1,1 +1,1 @@
-"""The ledger: accounts, entries, deposits, money withheld, and what of it is public (R24, R34, R39)."""
+"""The ledger of prize money: accounts, entries, deposits, withheld money, and its public view (R24, R34, R39)."""

@@ -6,7 +6,7 @@ _TYPED = re.compile(r"(\d{1,3}(?:,\d{3})+|\d{1,12})(?:\.(\d{1,2}))?", re.ASCII)
 
 
 def money(cents: int, currency: str) -> str:
-    """Return cents with their currency, for example `USD 1,234.50`; less than none with a minus."""
+    """Return cents with their currency, for example `USD 1,234.50`; negative ones with a minus."""
     whole, part = divmod(abs(cents), 100)
     return f"{'−' if cents < 0 else ''}{currency} {whole:,}.{part:02d}"
 

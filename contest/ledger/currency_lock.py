@@ -11,7 +11,7 @@ from policy.selectors import policy_in_force
 
 
 def currency_keep(instance: PolicyVersion, **_: Any) -> None:
-    """Refuse a policy of another currency than the one the ledger is kept in, before it is saved.
+    """Refuse to save a policy with another currency than that of the ledger's entries.
 
     Entries are cents of that currency, and their amounts would be read as amounts of the new one.
     """
@@ -30,7 +30,7 @@ def currency_keep(instance: PolicyVersion, **_: Any) -> None:
 
 
 def currency_begin(now: datetime) -> None:
-    """Refuse the first entry of the ledger while a policy that is still to come has another currency: Conflict."""
+    """Refuse the first entry of the ledger while a future policy has another currency: Conflict."""
     if LedgerEntry.objects.exists():
         return
     coming = PolicyVersion.objects.filter(in_force_from__gt=now).order_by("in_force_from", "version")

@@ -1,7 +1,7 @@
-"""The ledger as settlements use it: for real, or as a dry run (R22, R35, R36).
+"""Two ledgers of one interface for settlements: the real one, and a dry run that writes nothing (R22, R35, R36).
 
-A settlement never asks the ledger directly. With `LEDGER` it posts. With a `DryRun` the same code finds the same
-entries, and nothing is written or locked: what it adds is kept here, and counted with what the ledger has.
+A settlement never uses the ledger directly. With `LEDGER` it posts entries. With a `DryRun` the same code finds the
+same entries, and nothing is written or locked: the new entries stay in memory and count together with the stored ones.
 """
 
 from collections import Counter
@@ -25,19 +25,19 @@ log = structlog.get_logger(__name__)
 
 
 class Ledger:
-    """The ledger itself. Of it nothing is on paper: no entries (`planned`), no accounts (`opened`), and no account has
-    more or less cents there (`changed`)."""
+    """The real ledger. The state of a dry run is empty here: no new entries (`planned`), no new accounts (`opened`),
+    and no changed balances (`changed`)."""
 
     planned: Sequence[LedgerEntry] = ()
     opened: Sequence[Account] = ()
     changed: Mapping[int, int] = {}
 
     def account(self, kind: AccountKind, *, team: Team | None = None, stake: Stake | None = None) -> Account:
-        """Return the account of this kind, made where there was none."""
+        """Return the account of this kind; create it if there is none."""
         return ledger.ledger_account(kind, team=team, stake=stake)
 
     def cents(self, of: Account) -> int:
-        """Return the balance of an account, of which the row was read now."""
+        """Return the balance of an account whose row was read just now."""
         return of.balance_cents
 
     def move(self, source: Account, target: Account, cents: int, **more: Any) -> LedgerEntry:
@@ -49,7 +49,7 @@ class Ledger:
         notify_posted(entries, now=now)
 
     def attempt(self) -> AbstractContextManager[Any]:
-        """Return a context that takes all back that was added in it, where it ends in an error."""
+        """Return a context manager that undoes all that was added inside if it ends in an error."""
         return transaction.atomic()
 
 
@@ -65,7 +65,7 @@ class DryRun(Ledger):
         self.changed: Counter[int] = Counter()
 
     def account(self, kind: AccountKind, *, team: Team | None = None, stake: Stake | None = None) -> Account:
-        """Return the account of this kind; where there is none, one on paper."""
+        """Return the account of this kind; if there is none, an unsaved one."""
         rows = Account.objects.select_related("team", "stake__defense")
         found = rows.filter(kind=kind, team=team, stake=stake).first()
         if found is not None:
@@ -77,11 +77,11 @@ class DryRun(Ledger):
         return self.opened[-1]
 
     def cents(self, of: Account) -> int:
-        """Return the balance of an account with what is on paper."""
+        """Return the balance of an account including the entries of the dry run."""
         return of.balance_cents + self.changed[of.pk]
 
     def move(self, source: Account, target: Account, cents: int, **more: Any) -> LedgerEntry:
-        """Move money on paper; Conflict (`not_enough`) where the ledger would refuse it."""
+        """Move money in the dry run; Conflict (`not_enough`) if the ledger would refuse it."""
         balance = Account.objects.filter(pk=source.pk).values_list("balance_cents", flat=True).first() or 0
         if source.kind != AccountKind.OUTSIDE and balance + self.changed[source.pk] < cents:
             raise Conflict("An account has less than that.", "not_enough")
@@ -111,7 +111,7 @@ class DryRun(Ledger):
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """Take all back that is added in this context, where it ends in an error."""
+        """Undo all that is added inside this context if it ends in an error."""
         before = len(self.planned)
         try:
             yield
@@ -123,9 +123,9 @@ class DryRun(Ledger):
 
 
 class Attempts:
-    """What was settled, by number: `changed` has new entries, `failed` the errors of what could not be settled.
+    """The results of settling, by row number: `changed` those with new entries, `failed` the errors.
 
-    What fails is undone alone and holds up nothing else; it is logged as `event`, with its number as `named`.
+    A failed one is rolled back alone and does not stop the others; it is logged as `event`, its number as `named`.
     """
 
     def __init__(self, book: Ledger, event: str, named: str) -> None:
@@ -134,14 +134,14 @@ class Attempts:
         self.failed: dict[int, Exception] = {}
 
     def settle_one(self, number: int, post: Callable[[], bool]) -> bool:
-        """Let `post` add the entries of one, all or none; say whether there were any, as it does."""
+        """Let `post` add the entries of one, all or none; say whether there were any, as `post` does."""
         try:
             with self.book.attempt():
                 if not post():
                     return False
-        except OperationalError:  # about the database: a deadlock, for one, is for the whole transaction to repeat
+        except OperationalError:  # of the database, for example a deadlock: the whole transaction is to be repeated
             raise
-        except Exception as error:  # whatever it is, it is about this one alone, which is undone
+        except Exception as error:  # whatever it is, only this one fails and is rolled back
             log.exception(self._event, **{self._named: number})
             self.failed[number] = error
             return False

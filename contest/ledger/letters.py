@@ -1,4 +1,4 @@
-"""Messages to a team about its money (R34-R38)."""
+"""Sends messages to a team about its money (R34-R38)."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -18,7 +18,7 @@ from policy.selectors import policy_in_force
 
 
 def notify_posted(entries: Iterable[LedgerEntry], *, now: datetime) -> None:
-    """Tell each team what these entries move to its account and away from it, in one letter."""
+    """Tell each team in one message what these entries move to and from its account."""
     by_team = grouped(
         (final_team(side.team), (sign * entry.cents, entry))
         for entry in entries

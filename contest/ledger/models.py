@@ -1,4 +1,4 @@
-"""The ledger, in integer cents (R34)."""
+"""Models of the ledger of prize money: accounts, entries, payments and corrections, in integer cents (R34)."""
 
 from django.conf import settings
 from django.db import models
@@ -10,8 +10,8 @@ from contest.core.models import BoardDecision, Stake, Team
 
 
 class Account(models.Model):
-    """A place where money is. `balance_cents` is the sum of its entries, which the database moves with each of them
-    and never lets below zero, save for `outside`."""
+    """An account of the ledger. `balance_cents` is the sum of its entries; a database trigger updates it with each
+    entry, and a constraint keeps it from falling below zero, except for `outside`."""
 
     kind = models.CharField(max_length=9, choices=choices(AccountKind))
     team = models.ForeignKey(Team, on_delete=models.PROTECT, null=True, related_name="accounts")
@@ -41,8 +41,8 @@ class LedgerEntry(models.Model):
     """Money that went from `source` to `target`: what one loses the other gains, so that the sum of all accounts is
     zero by construction. Append-only.
 
-    `rule` is the rule's number, `causes` names the rows that it follows from (`{"break": [7], "attack": [3]}`),
-    `corrects` the entry that this one takes back, wholly or in part.
+    `rule` is the number of the rule, `causes` names the rows that led to it (`{"break": [7], "attack": [3]}`),
+    `corrects` is the entry that this one takes back, wholly or in part.
     """
 
     source = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="entries_out")
@@ -68,9 +68,9 @@ class LedgerEntry(models.Model):
 
 
 class Payment(models.Model):
-    """Money that leaves to a team: asked for by one organizer, marked as paid by another (R34, R38).
+    """A payment of money to a team: requested by one organizer, marked as paid by another (R34, R38).
 
-    `entry` moves it out of the team's account when it is marked. `reference` is the bank's.
+    `entry` moves it out of the team's account when it is marked. `reference` is the reference of the bank.
     """
 
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="payments")
@@ -101,16 +101,16 @@ class Payment(models.Model):
 
     @property
     def back_cents(self) -> int:
-        """Return how much of it came back, by the corrections of its entry."""
+        """Return how many cents of it came back, by the corrections of its entry."""
         return sum(each.cents for each in self.entry.corrections.all()) if self.entry else 0
 
 
 class Correction(models.Model):
-    """A movement from or to outside that was recorded wrongly, or money that a team gave back: asked for by one
-    organizer with a public reason, confirmed by another (R34).
+    """A correction of a wrongly recorded movement from or to outside, or a team's repayment: requested by one organizer
+    with a public reason, confirmed by another (R34).
 
-    `corrects` is the entry that it takes back, wholly or in part; where it is none, `team` repaid what it owes. `entry`
-    is what was posted when it was confirmed.
+    `corrects` is the entry that it takes back, wholly or in part; None: `team` repaid what it owes. `entry` is the
+    entry posted at the confirmation.
     """
 
     corrects = models.ForeignKey(LedgerEntry, on_delete=models.PROTECT, null=True, related_name="asked_corrections")

@@ -1,4 +1,4 @@
-"""Queries for accounts of the ledger."""
+"""Queries for accounts of the ledger of prize money."""
 
 from collections.abc import Collection, Iterable
 
@@ -20,13 +20,13 @@ def defenders_cents() -> int:
 
 
 def accounts_with_prizes(*, but: Collection[int]) -> QuerySet[Account]:
-    """Return the accounts of teams and of stakes on which money lies that may be withheld (R38), but those of the
-    teams with these numbers."""
+    """Return the accounts of teams and of stakes with money that may be withheld (R38), except those of the teams with
+    the numbers `but`."""
     return _accounts_of_prizes(but).filter(balance_cents__gt=0).order_by("kind", "pk")
 
 
 def account_of_prizes(number: int, *, but: Collection[int]) -> Account | None:
-    """Return the account of a team or a stake with this number, None for one of the teams with the numbers `but`."""
+    """Return the account with this number if it is of a team or a stake; None for those of the teams `but`."""
     return _accounts_of_prizes(but).filter(pk=number).first()
 
 

@@ -1,4 +1,4 @@
-"""Accounts, the only function that moves money, deposits and stakes, and the check of the sums (R32, R34, R36)."""
+"""Services of the ledger: moving money (one function), deposits, stakes, and the check of the sums (R32, R34, R36)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,12 +32,12 @@ log = structlog.get_logger(__name__)
 
 
 def ledger_account(kind: AccountKind, *, team: Team | None = None, stake: Stake | None = None) -> Account:
-    """Return the account of this kind, made where there was none; of a team or a stake where the kind has many."""
+    """Return the account of this kind, for kinds with many that of a team or a stake; create it if there is none."""
     return Account.objects.get_or_create(kind=kind, team=team, stake=stake)[0]
 
 
 def lock_accounts(accounts: Iterable[Account]) -> dict[int, Account]:
-    """Lock accounts until the end of the transaction, in one order always; return them as they stand, by number."""
+    """Lock accounts until the end of the transaction, always in the same order; return number -> locked account."""
     wanted = sorted({each.pk for each in accounts})
     rows = Account.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=wanted).order_by("pk")
     return {row.pk: row for row in rows}
@@ -58,8 +58,8 @@ def move(
 ) -> LedgerEntry:
     """Move `cents` from one account to another by `rule`, because of the rows that `causes` names.
 
-    Raises Conflict (`not_enough`) where `source` has less, and for the first entry of all before the currency changes
-    (`currency_changes`); InvalidInput for nothing or for less than nothing.
+    Raises Conflict (`not_enough`) if `source` has less, and for the very first entry while a future policy changes the
+    currency (`currency_changes`); InvalidInput for zero or negative cents.
     """
     currency_begin(now)
     if not 0 < cents <= MOST_CENTS:
@@ -100,9 +100,9 @@ def _name(of: Account) -> str:
 
 @transaction.atomic
 def pool_deposit(*, cents: int, reason: str, by: User, now: datetime) -> LedgerEntry:
-    """Record money that was received for the prizes, and give half of the pool to each side.
+    """Record a deposit for the prizes, and move half of the pool to each side.
 
-    An odd cent stays in the pool until another comes. InvalidInput without a reason or a sum.
+    An odd cent stays in the pool until the next odd deposit. InvalidInput without a reason or a sum.
     """
     said = clean_words(reason, field="reason", ask=_ASK_SOURCE, most=MOST_WORDS)
     if not 0 < cents <= MOST_CENTS:
@@ -123,7 +123,7 @@ def pool_deposit(*, cents: int, reason: str, by: User, now: datetime) -> LedgerE
 def stake_funded(
     stake: Stake, *, now: datetime, by: User | None = None, decision: BoardDecision | None = None
 ) -> LedgerEntry:
-    """Put the money of a stake aside: the board's out of the attackers' half, a team's as it was received.
+    """Fund the account of a stake: for the board from the attackers' half, for a team from its payment.
 
     Raises Conflict (`not_enough`) when the attackers' half has less than the board wants to stake.
     """
@@ -144,10 +144,10 @@ def stake_funded(
 def stake_refunded(
     stake: Stake, *, why: str, now: datetime, by: User | None = None, decision: BoardDecision | None = None
 ) -> LedgerEntry | None:
-    """Give what is left on a stake back with the reason: to the team that paid it, or to the attackers' half; None
-    when nothing is left.
+    """Return what is left on a stake, with the reason, to the team that paid it or to the attackers' half; None when
+    nothing is left.
 
-    A team finds it on its own account, from where organizers pay it.
+    A team gets it on its account in the ledger, from which organizers pay it.
     """
     payer = final_team(stake.paid_by) if stake.paid_by else None
     target = ledger_account(AccountKind.TEAM if payer else AccountKind.ATTACKERS, team=payer)
@@ -168,7 +168,7 @@ def stake_refunded(
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What the check found: how much was read, and what is wrong, each in a sentence; nothing wrong is no sentence."""
+    """The result of the check: how much was read, and one sentence for each thing that is wrong."""
 
     accounts: int
     entries: int
@@ -176,9 +176,9 @@ class Check:
 
 
 def check_ledger_sums() -> Check:
-    """Add up the whole ledger: balances against entries, the sum against zero, and nobody below it.
+    """Check the whole ledger: balances equal their entries, all balances add up to zero, none is below zero.
 
-    The database keeps all of this by itself; the check is for what got around it.
+    The database ensures all of this; the check finds changes that bypassed it.
     """
     gained, lost = _sums("target"), _sums("source")
     accounts = list(Account.objects.select_related("team", "stake__defense").order_by("pk"))
@@ -203,9 +203,9 @@ def _sums(side: str) -> dict[int, int]:
 
 
 def ledger_check_periodically(*, now: datetime) -> int:
-    """Check when nobody has for CHECK_EVERY; return how many things are wrong, 0 when it is not time yet.
+    """Check the ledger at most once per CHECK_EVERY; return how many things are wrong, 0 when it is not time yet.
 
-    Forgetting when that was costs a check.
+    If the cache loses the time of the last check, there is one more check.
     """
     last: datetime | None = cache.get(_LAST_CHECK)
     if last is not None and last <= now < last + CHECK_EVERY:

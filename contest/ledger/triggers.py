@@ -1,7 +1,7 @@
 """Database triggers that keep the balances of accounts (R34).
 
-Each new entry moves both balances in the statement that writes it. A balance that would fall below zero breaks the
-check of its row, and the entry is not written. Migrations run these statements.
+Each new entry changes the balances of both its accounts in the statement that writes it. A balance below zero would
+violate the check constraint of its row, and the entry is not written. Migrations run these statements.
 """
 
 from django.db import migrations

@@ -1,7 +1,7 @@
-"""Which ledger entries are public before a week's release (R24, R39).
+"""Decides how much of each ledger entry is public before a week's release (R24, R39).
 
 Three kinds of entries wait for a release. An entry that follows from a break under embargo is shown without its team.
-An entry that moves money of a team with such a share is not shown at all: the sum of a payment would say whose the
+An entry that moves other money of a team with such a share is not listed: the sum of a payment would say whose the
 share is. An entry by which a public share loses money to a break under embargo names the team, as the share does, but
 not the break. All sums of the public page are sums of the entries it lists, so that they add up and reveal nothing
 more.
@@ -25,12 +25,12 @@ from contest.core.teams import final_team, teams_by_number
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.withholding import WithheldAmount
 
-# A team and a stake, by their numbers; a team that was merged is the one it is part of now.
+# Numbers of a team and a stake; for a merged team, the team that it is part of now.
 Pair = tuple[int, int]
 
 
 class EntryVisibility(Enum):
-    """How much of an entry is told."""
+    """How much of an entry is public."""
 
     WHOLE = auto()
     WITHOUT_REASON = auto()
@@ -43,10 +43,10 @@ HIDDEN = (EntryVisibility.WITHOUT_TEAM, EntryVisibility.LATER)
 
 @dataclass(frozen=True, slots=True)
 class EmbargoedBreaks:
-    """The breaks that are not told of, since when there is one of a team on a stake, and whose breaks are told.
+    """The breaks under embargo, since when a team has one on a stake, and the teams whose breaks are public.
 
-    A share can also be withheld before any break was found: then the team is named by the board alone. A stake's own
-    team, and the one that paid for it, are known to have a share of what is given back.
+    A share can also be withheld before any break was found: then only the board's decision names the team. It is public
+    that a stake's own team, and the one that paid for it, have a share of what is given back.
     """
 
     breaks: frozenset[int]
@@ -57,7 +57,7 @@ class EmbargoedBreaks:
 
     @classmethod
     def read(cls, teams: Mapping[int, Team]) -> Self:
-        """Read all of it."""
+        """Read all of this from the database."""
         hidden = list(
             recorded_mistakes().exclude(released("image__")).values_list("pk", "defense", "image", "found_at")
         )
@@ -74,12 +74,12 @@ class EmbargoedBreaks:
         return cls(breaks, since, pairs, told, _names({team for team, _ in pairs}, teams))
 
     def hides(self, pair: Pair, at: datetime) -> bool:
-        """Say whether that a team has a share of a stake is not told of, in what was made at `at`."""
+        """Say whether entries made at `at` must hide that a team has a share of a stake."""
         since = self.pairs.get(pair)
         return pair not in self.told if since is None else since <= at
 
     def keeps(self, decision: BoardDecision) -> bool:
-        """Say whether the words of a decision are kept back: they name a team with a break under embargo by then."""
+        """Say whether the words of a decision are hidden: they name a team that then had a break under embargo."""
         known = {team for (team, _), since in self.pairs.items() if since <= decision.decided_at}
         words = [name for team in known for name in self.names[team]]
         return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", decision.reason, re.IGNORECASE) for name in words)
@@ -87,7 +87,7 @@ class EmbargoedBreaks:
 
 @dataclass(frozen=True, slots=True)
 class _Stakes:
-    """The stakes by defense, and the teams of each: whose defense it is, and who paid."""
+    """The stakes by defense, and the teams of each stake: owner of the defense, and payer."""
 
     of: Mapping[int, list[int]]
     teams: Mapping[int, list[int]]
@@ -103,7 +103,7 @@ class _Stakes:
 
 
 def _senders(images: set[int], teams: Mapping[int, Team]) -> dict[int, set[int]]:
-    """Return picture -> the teams that sent it and did not take it back."""
+    """Return picture -> the teams that sent it and did not withdraw the attack."""
     found: dict[int, set[int]] = {}
     sent = Attack.objects.filter(image__in=images, withdrawn_at__isnull=True)
     for image, team in sent.values_list("image", "team"):
@@ -112,7 +112,7 @@ def _senders(images: set[int], teams: Mapping[int, Team]) -> dict[int, set[int]]
 
 
 def _public_pairs(stakes: _Stakes, teams: Mapping[int, Team]) -> Iterable[Pair]:
-    """Yield who may be named with a share of which stake, of those that the board withheld anything of."""
+    """Yield the pairs of team and stake that may be public, of those of which the board withheld money."""
     withheld = LedgerEntry.objects.filter(rule="R38", causes__has_key="stake").values_list("causes", flat=True)
     asked = {stake for causes in withheld for stake in causes["stake"]}
     for stake in asked:
@@ -139,11 +139,11 @@ def _names(wanted: Iterable[int], teams: Mapping[int, Team]) -> dict[int, tuple[
 
 @dataclass(slots=True)
 class LedgerView:
-    """What is told of the ledger: of each entry that is not told whole how much, and what follows for sums.
+    """The public view of the ledger: how much of each partly public entry to show, and the effect on sums.
 
-    `later` is account -> what entries that are not there bring to it, `without_team` the same of those without a team,
-    `balances` what is told of those that moved since the first embargoed break. `marked` is team -> since when it has
-    money that it may not be named with; `set_off` is what was taken back of told shares out of such money.
+    `later`: account -> sum of its hidden entries; `without_team`: the same for entries without their team's name;
+    `balances`: public balances of accounts that moved since the first embargoed break. `marked`: team -> since when it
+    has money that must not be linked to its name; `set_off`: what was taken back of public shares out of such money.
     """
 
     embargoed: EmbargoedBreaks
@@ -159,35 +159,35 @@ class LedgerView:
 
     @classmethod
     def now(cls) -> "LedgerView":
-        """Return what everybody may know of now; `are_whole` says of some entries that it is not needed."""
+        """Return the public view of now; callers for whose entries `are_whole` is true do not need it."""
         return _read_view()
 
     def of(self, entry: LedgerEntry) -> EntryVisibility:
-        """Return how much of an entry is told."""
+        """Return how much of an entry is public."""
         return self.levels.get(entry.pk, EntryVisibility.WHOLE)
 
     def not_listed(self) -> list[int]:
-        """Return the numbers of the entries that are not there."""
+        """Return the numbers of the entries that are hidden."""
         return [number for number, told in self.levels.items() if told is EntryVisibility.LATER]
 
     def tells(self, decision: BoardDecision) -> bool:
-        """Say whether the words of a decision are told."""
+        """Say whether the words of a decision are public."""
         return decision.pk not in self.decisions and not self.embargoed.keeps(decision)
 
     def tells_of(self, withheld: WithheldAmount, decision: BoardDecision) -> bool:
-        """Say whether that the board withholds this may be told of, as of one of its decisions."""
+        """Say whether it is public that the board withholds this, as of one of its decisions."""
         if withheld.account.stake_id is not None:
             team = withheld.team
             return team is None or not self.embargoed.hides((team.pk, withheld.account.stake_id), decision.decided_at)
         return decision.pk not in self.decisions
 
     def hidden_of(self, withheld: WithheldAmount) -> int:
-        """Return how much of what is withheld follows from entries that are not told."""
+        """Return how much of the withheld money comes from hidden entries."""
         rows = [row for row in self.hidden if row.rule == "R38" and _is_of(row, withheld, self.teams)]
         return sum(row.cents if row.target.kind == AccountKind.WITHHELD else -row.cents for row in rows)
 
     def has(self, team: int) -> int:
-        """Return what a team is told to have on its accounts, of those that moved since the first embargoed break."""
+        """Return a team's public balance on its accounts that moved since the first embargoed break."""
         rows = Account.objects.filter(team__isnull=False, pk__in=self.balances).values_list("pk", "team")
         mine = [pk for pk, number in rows if final_team(self.teams[number]).pk == team]
         return sum(max(self.balances[pk], 0) for pk in mine)
@@ -200,7 +200,7 @@ class LedgerView:
         return LedgerEntry.objects.filter(wanted).select_related("source__stake", "target__stake").order_by("pk")
 
     def _pass(self, rows: Sequence[LedgerEntry]) -> None:
-        """Go through the entries in their order, with what is told of the balances up to each."""
+        """Go through the entries in their order, with the public balances before each."""
         since = self.embargoed.since
         recent = {row.pk for row in rows if since is not None and row.made_at >= since}
         for row in (each for each in rows if each.pk in recent):
@@ -228,7 +228,7 @@ class LedgerView:
         marked = self._team(row) in self.marked
         if row.corrects_id is not None and row.source.kind == AccountKind.TEAM:
             if marked and self.balances[row.source_id] < row.cents:
-                return EntryVisibility.WITHOUT_TEAM  # what is told of the team could not have paid it
+                return EntryVisibility.WITHOUT_TEAM  # the public balance of the team could not have paid it
             return EntryVisibility.WITHOUT_REASON if follows else EntryVisibility.WHOLE
         return EntryVisibility.LATER if marked and _is_own_affair(row) else EntryVisibility.WHOLE
 
@@ -236,14 +236,14 @@ class LedgerView:
         return not self.embargoed.breaks.isdisjoint(row.causes.get("break", ()))
 
     def _pair(self, row: LedgerEntry) -> Pair | None:
-        """Return whose share of which stake an entry takes aside or brings back (R38)."""
+        """Return the team and the stake whose share an entry withholds or returns (R38)."""
         if row.rule != "R38" or "stake" not in row.causes or "team" not in row.causes:
             return None
         return final_team(self.teams[row.causes["team"][0]]).pk, row.causes["stake"][0]
 
     def _without_name(self, row: LedgerEntry) -> EntryVisibility:
-        """Return how an entry that follows from a break under embargo is shown: not at all if its defense publicly
-        won (R37)."""
+        """Return how much of an entry that follows from a break under embargo is public: nothing if its defense
+        publicly won (R37)."""
         return EntryVisibility.LATER if self._is_of_winner(row) else EntryVisibility.WITHOUT_TEAM
 
     @staticmethod
@@ -252,7 +252,7 @@ class LedgerView:
         return any(of.kind == AccountKind.DEFENDERS or (of.stake and of.stake.end == StakeEnd.WON) for of in sides)
 
     def _team(self, row: LedgerEntry) -> int | None:
-        """Return whose account an entry moves, or whose money it is by what it follows from."""
+        """Return the team whose account an entry moves, or whose money it is by its causes."""
         named = row.source.team_id or row.target.team_id or next(iter(row.causes.get("team", ())), None)
         return final_team(self.teams[named]).pk if named is not None else None
 
@@ -280,14 +280,14 @@ def _read_view() -> LedgerView:
 
 
 def are_whole(entries: Iterable[LedgerEntry]) -> bool:
-    """Say, in one query, whether nothing can hide any of these entries: they were made before the first break under
-    embargo was found, and take no money of a stake aside."""
+    """Say, in one query, whether all these entries are certainly public: they were made before the first break under
+    embargo was found, and withhold no money of a stake."""
     since = recorded_mistakes().exclude(released("image__")).aggregate(since=Min("found_at"))["since"]
     return all(each.rule != "R38" and (since is None or each.made_at < since) for each in entries)
 
 
 def _is_of(row: LedgerEntry, withheld: WithheldAmount, teams: Mapping[int, Team]) -> bool:
-    """Say whether an entry moves money that is withheld of this account, award or share."""
+    """Say whether an entry moves withheld money of this account, award or share."""
     stake, team, award = (next(iter(row.causes.get(table, ())), None) for table in ("stake", "team", "award"))
     if stake != withheld.account.stake_id or award != (withheld.award.pk if withheld.award else None):
         return False
@@ -297,9 +297,9 @@ def _is_of(row: LedgerEntry, withheld: WithheldAmount, teams: Mapping[int, Team]
 
 
 def _is_own_affair(row: LedgerEntry) -> bool:
-    """Say whether an entry moves a team's money as it has it: out or in (R34), or aside and back (R38).
+    """Say whether an entry moves money on a team's account: paid out or in (R34), or withheld and returned (R38).
 
-    What is withheld of an award is not: everybody knows of that.
+    Money withheld of an award does not count: that is public.
     """
     if row.rule == "R38":
         return "award" not in row.causes

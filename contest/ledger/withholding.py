@@ -1,10 +1,10 @@
-"""Prizes that the board withholds for cheating, returns, or takes for good (R38).
+"""Queries and services for prize money that the board withholds for cheating, returns, or takes for good (R38).
 
-Of a stake the share of one team is withheld, so that the others who broke it have theirs whole (R35). How much that can
-be changes with the facts: what is aside follows the decisions and the share, in the sweep of prizes.
+Of a stake, only the share of one team is withheld, so that the other teams that broke it keep theirs whole (R35). The
+share changes with the facts: the sweep of prizes adjusts the withheld sum to the decisions and the share.
 
-On a team's account prizes lie together. What is withheld of an award names it, so that it is never taken for what is
-withheld of another one (contest.prizes.forfeits).
+On a team's account prizes lie together. A withholding from an award names it, so that it is never confused with one
+from another award (contest.prizes.forfeits).
 """
 
 from collections import Counter
@@ -25,16 +25,16 @@ from contest.ledger.letters import notify_posted
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import ledger_account, lock_accounts, move
 
-# Whose money: the stake, or None for what lies on a team's account; the team; the award that it is of, if it names one.
+# Owner of money: the stake, or None for a team's account; the team; the award that it is of, if it names one.
 _Whose = tuple[int | None, int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
 class WithheldAmount:
-    """What is withheld of a team's account, of its `award` there, or of its share of a stake, and the decisions about
-    it, oldest first.
+    """Money withheld of a team's account, of its `award` there, or of its share of a stake, and the decisions about it,
+    oldest first.
 
-    `decided` is what the board withholds at most, `cents` what is aside now: of a stake never more than the share.
+    `decided` is the most that the board withholds, `cents` what is withheld now: of a stake at most the share.
     """
 
     account: Account
@@ -51,7 +51,7 @@ def withheld_amounts() -> list[WithheldAmount]:
 
 
 def withholdings() -> list[WithheldAmount]:
-    """Return what the board withholds, the oldest first; also where nothing is aside, as the team has no share now."""
+    """Return what the board withholds, the oldest first; also with nothing withheld now, as the team has no share."""
     return [each for each in ever_withheld() if each.cents or each.decided]
 
 
@@ -65,8 +65,8 @@ def withheld_of(of: Account, team: Team | None = None, award: Award | None = Non
 
 
 def withheld_of_stakes(planned: Iterable[LedgerEntry] = ()) -> dict[int, list[WithheldAmount]]:
-    """Return stake -> what is or was withheld of the shares of teams, each team once; `planned` are entries on paper
-    that count as well."""
+    """Return stake -> what is or was withheld of the shares of teams, each team once; `planned` entries of a dry run
+    count as well."""
     return grouped(
         (each.account.stake_id, each)
         for each in ever_withheld(planned)
@@ -75,12 +75,12 @@ def withheld_of_stakes(planned: Iterable[LedgerEntry] = ()) -> dict[int, list[Wi
 
 
 def ever_withheld(planned: Iterable[LedgerEntry] = ()) -> Iterator[WithheldAmount]:
-    """Yield what the board ever withheld, the oldest first; also what it gave back."""
+    """Yield what the board ever withheld, the oldest first; also what it returned."""
     kinds = (DecisionKind.WITHHOLD, DecisionKind.RETURN, DecisionKind.FORFEIT)
     by_whose: dict[_Whose, list[BoardDecision]] = {}
     teams = teams_by_number()
     for decision in BoardDecision.objects.filter(kind__in=kinds).select_related("decided_by").order_by("pk"):
-        if "defense" not in decision.subject:  # one that returns a defense returns no money that was withheld
+        if "defense" not in decision.subject:  # a decision that returns a defense returns no withheld money
             by_whose.setdefault(_owner_by_rows(decision.subject, teams), []).append(decision)
     aside, accounts = _withheld_now(teams, planned), _accounts(by_whose)
     awards = Award.objects.select_related("stake__defense").in_bulk({award for *_, award in by_whose if award})
@@ -96,7 +96,7 @@ def ever_withheld(planned: Iterable[LedgerEntry] = ()) -> Iterator[WithheldAmoun
 
 
 def _owner_by_rows(rows: Mapping[str, list[int]], teams: Mapping[int, Team]) -> _Whose:
-    """Return whose money the rows name. A share belongs to the team that another one was merged into."""
+    """Return the owner of the money that the rows name. For a merged team it is the team that it is part of now."""
     stake, team, award = (next(iter(rows.get(table, [])), None) for table in ("stake", "team", "award"))
     return stake, final_team(teams[team]).pk if stake is not None and team is not None else team, award
 
@@ -119,7 +119,7 @@ def _accounts(wanted: Iterable[_Whose]) -> dict[_Whose, Account]:
 
 
 def _sum_of_decisions(decisions: Iterable[BoardDecision]) -> int:
-    """Return what decisions add up to; giving back ends all that came before, and what is taken for good is gone."""
+    """Return the sum of the decisions: returning sets it to zero, and forfeited money is subtracted."""
     signs = {DecisionKind.WITHHOLD: 1, DecisionKind.FORFEIT: -1}
     cents = 0
     for each in decisions:
@@ -139,8 +139,8 @@ def money_withhold(
     team: Team | None = None,
     award: Award | None = None,
 ) -> LedgerEntry:
-    """Take money of a team, of an `award` on its account, or of the share of `team` of a stake, aside by a decision of
-    the board. How much of an award is left there `contest.prizes.forfeits` knows.
+    """Withhold money of a team, of an `award` on its account, or of the share of `team` of a stake, by a decision of
+    the board. `contest.prizes.forfeits` computes how much of an award is left there.
 
     Raises NotAllowed without a mandate of the board, InvalidInput without a reason, for another account, and for a
     stake without a team, Conflict (`not_enough`) where less is there.
@@ -159,11 +159,11 @@ def money_withhold(
 def money_return(
     *, of: Account, reason: str, by: MotionMandate, now: datetime, team: Team | None = None, award: Award | None = None
 ) -> BoardDecision:
-    """Give back all that is withheld of a team without naming an award, of an award, or of its share of a stake, by a
+    """Return all money withheld of a team without naming an award, of an award, or of its share of a stake, by a
     decision of the board.
 
-    Raises errors as `money_withhold` does, and Conflict (`nothing_withheld`). Where nothing is aside, the decision
-    alone ends it.
+    Raises errors as `money_withhold` does, and Conflict (`nothing_withheld`). If no money is withheld now, only the
+    decision is recorded, which ends the withholding.
     """
     subject = subject_of(of, team, award)
     source = ledger_account(AccountKind.WITHHELD)
@@ -180,7 +180,7 @@ def money_return(
 
 
 def withheld_to_return(of: Account, team: Team | None = None, award: Award | None = None) -> WithheldAmount:
-    """Return what the board withholds of it; Conflict (`nothing_withheld`) where that is nothing."""
+    """Return what the board withholds of it; Conflict (`nothing_withheld`) for nothing."""
     words = "Nothing of this account is withheld any more. Reload the page."
     return required(withheld_of(of, team, award), Conflict(words, "nothing_withheld"))
 
@@ -198,7 +198,7 @@ def _owner_by_account(of: Account, team: Team | None, award: Award | None) -> _W
 
 
 def subject_of(of: Account, team: Team | None, award: Award | None = None) -> dict[str, list[int]]:
-    """Return the rows that say whose money it is; errors as `money_withhold` for what is nobody's."""
+    """Return the rows that name the owner of the money; errors as `money_withhold` for an account without one."""
     if of.team_id is not None:
         return {"team": [of.team_id]} | ({"award": [award.pk]} if award is not None else {})
     if of.stake_id is None:
@@ -238,8 +238,8 @@ def _forfeited(awards: set[int]) -> Iterator[tuple[int, int]]:
 
 
 def award_entries(award: Award) -> QuerySet[LedgerEntry]:
-    """Return the entries of an award: what was given and went back by its decision, and what was taken aside or
-    for good."""
+    """Return the entries of an award: those by its decision, given or taken back, and those that withhold or forfeit
+    it."""
     aside = LedgerEntry.objects.filter(rule="R38").values_list("pk", "causes")
     named = [pk for pk, causes in aside if award.pk in causes.get("award", ())]
     return LedgerEntry.objects.filter(Q(decision=award.decision) | Q(pk__in=named))
@@ -248,7 +248,7 @@ def award_entries(award: Award) -> QuerySet[LedgerEntry]:
 def withheld_by_team(decision: BoardDecision) -> dict[int, int]:
     """Return team -> what is withheld of its accounts now that may be of this award; merged teams count as one.
 
-    What names another award is that one's.
+    A withholding that names another award does not count.
     """
     awards = awards_of(decision)
     rows = [each for each in withheld_amounts() if each.award is None or each.award.pk in awards]
@@ -256,7 +256,7 @@ def withheld_by_team(decision: BoardDecision) -> dict[int, int]:
 
 
 def set_aside_by_award(of: Account) -> Mapping[int, int]:
-    """Return award -> what was taken aside of it from an account and not given back: withheld, or gone for good."""
+    """Return award -> what was withheld of it from an account and not returned: withheld still, or forfeited."""
     out_or_back = Q(source=of, target__kind=AccountKind.WITHHELD) | Q(target=of, source__kind=AccountKind.WITHHELD)
     found = Counter[int]()
     rows = LedgerEntry.objects.filter(out_or_back, rule="R38")
