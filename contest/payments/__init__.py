@@ -1,1 +1,1 @@
-"""Payments: what is payable, payments, corrections and statements (R34)."""
+"""Payments to teams: payable sums, payments, corrections, and the data of the money pages (R34)."""

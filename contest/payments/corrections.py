@@ -1,6 +1,6 @@
-"""Corrections of wrong deposits and payments by two organizers, and repayments of teams.
+"""Services by which two organizers correct wrong deposits and payments, and record repayments of teams.
 
-No entry is ever changed: a correction is one more, which names the entry that it takes back (R34).
+No ledger entry is ever changed: a correction is a new entry, which names the entry that it takes back (R34).
 """
 
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ _ASK_TRANSFER = "Say which transfer it was: it is public."
 
 
 class MovementKind(StrEnum):
-    """What moved money from or to outside."""
+    """The kinds of movements of money from or to outside."""
 
     DEPOSIT = "deposit"
     RECEIPT = "receipt"
@@ -42,7 +42,7 @@ class MovementKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """An entry from or to outside, and how much of it was not taken back yet."""
+    """A ledger entry from or to outside, and how much of it was not taken back."""
 
     entry: LedgerEntry
     left: int
@@ -62,7 +62,7 @@ def movements(most: int) -> list[Movement]:
 
 
 def movement(number: int) -> Movement | None:
-    """Return one movement by the number of its entry; None for what is none, or a correction itself."""
+    """Return the movement with this entry number; None for another entry, or for a correction."""
     return next(iter(_measured(_outside().filter(pk=number))), None)
 
 
@@ -91,7 +91,7 @@ def corrections_open() -> QuerySet[Correction]:
 
 
 def owed_by_teams() -> list[TeamDebt]:
-    """Return what each team owes in all, in the order of their names; the stake is the one of its oldest debt."""
+    """Return the sum that each team owes, by team name; `stake` is that of its oldest debt."""
     by_team = grouped((final_team(each.team), each) for each in debts())
     in_all = [TeamDebt(team, rows[0].stake, sum(row.cents for row in rows)) for team, rows in by_team.items()]
     return sorted(in_all, key=lambda each: each.team.name)
@@ -101,10 +101,10 @@ def owed_by_teams() -> list[TeamDebt]:
 
 
 def correction_request(*, entry: int, cents: int, reason: str, by: User, now: datetime) -> Correction:
-    """Ask to take back `cents` of a movement; another organizer confirms it.
+    """Request to take back `cents` of a movement; another organizer confirms it.
 
-    Raises InvalidInput for another entry, without a reason and for a sum that is not left of it, Conflict
-    (`correction_open`) while another correction of it is under way, and for one that cannot be taken back any more.
+    Raises InvalidInput for an entry that is no movement, without a reason and for more than is left of it, Conflict
+    (`correction_open`) while another correction of it is open, and if it can no longer be taken back.
     """
     said = clean_words(reason, field="reason", ask=_ASK, most=MOST_WORDS)
     found = required(
@@ -131,7 +131,7 @@ def _refuse_sum(found: Movement, cents: int) -> None:
 
 
 def repayment_request(*, team: Team, cents: int, reason: str, by: User, now: datetime) -> Correction:
-    """Ask to record that a team gave back what it owes, or a part of it; another organizer confirms it.
+    """Request to record that a team repaid what it owes, or a part of it; another organizer confirms it.
 
     Raises InvalidInput without a reason, Conflict for more than it owes (`less_owed`) and while another repayment of
     the team is under way (`correction_open`).
@@ -169,8 +169,8 @@ def _save_request(correction: Correction) -> Correction:
 def correction_confirm(*, correction_id: int, by: User, now: datetime) -> Correction:
     """Post the correction: the second organizer's part.
 
-    Raises NotAllowed for who asked, Conflict when it is over, where an account has less than that by now
-    (`not_enough`), and where the facts are others by now (`corrected_before`, `stake_over`, `less_owed`).
+    Raises NotAllowed for the organizer who requested it, Conflict when it is over, if an account has too little by now
+    (`not_enough`), and if the facts have changed (`corrected_before`, `stake_over`, `less_owed`).
     """
     correction = _open_under_lock(correction_id)
     if correction.asked_by_id == by.pk:
@@ -200,7 +200,7 @@ def _post(correction: Correction, by: User, now: datetime) -> LedgerEntry:
 
 
 def _back(correction: Correction, found: Movement, by: User, now: datetime) -> LedgerEntry:
-    """Move the sum back from where the entry brought it; both accounts are held."""
+    """Move the sum back from the target of the entry to its source; the caller has locked both accounts."""
     again = movement(found.entry.pk)
     assert again is not None
     _refuse_sum(again, correction.cents)
@@ -218,7 +218,7 @@ def _back(correction: Correction, found: Movement, by: User, now: datetime) -> L
 
 
 def _join_pool(correction: Correction, deposit: LedgerEntry, by: User, now: datetime) -> None:
-    """Bring what is missing in the pool back from its halves, from both the same; an odd cent stays in the pool."""
+    """Move what is missing in the pool back from its halves, equally from both; an odd cent stays in the pool."""
     pool = ledger_account(AccountKind.POOL)
     each = -(-max(correction.cents - pool.balance_cents, 0) // 2)
     for side in HALVES:
@@ -229,7 +229,7 @@ def _join_pool(correction: Correction, deposit: LedgerEntry, by: User, now: date
 
 
 def _receipt_back(correction: Correction, found: Movement, by: User, now: datetime) -> LedgerEntry:
-    """Take a payment off a stake that it was not for: the stake is over, and what it was for can be recorded."""
+    """Take a payment off the wrong stake: that stake is over, and the payment can be recorded for the right one."""
     assert found.entry.target.stake_id is not None
     stake = lock_stake(found.entry.target.stake_id)
     stake_refresh(stake, now=now)
@@ -244,9 +244,9 @@ def _receipt_back(correction: Correction, found: Movement, by: User, now: dateti
 
 
 def _repaid(correction: Correction, team: Team, by: User, now: datetime) -> LedgerEntry:
-    """Put what a team gave back on its account, from where the next sweep takes what it owes.
+    """Put a team's repayment on its account, from which the next sweep takes what it owes.
 
-    It takes it there also for what a team got that was merged into it.
+    That includes debts of teams merged into it.
     """
     team = final_team(team)
     outside, own = ledger_account(AccountKind.OUTSIDE), ledger_account(AccountKind.TEAM, team=team)
@@ -259,7 +259,7 @@ def _repaid(correction: Correction, team: Team, by: User, now: datetime) -> Ledg
 
 @transaction.atomic
 def correction_cancel(*, correction_id: int, by: User, now: datetime) -> Correction:
-    """Call a correction off before it is confirmed; Conflict when it is over."""
+    """Cancel a correction before it is confirmed; Conflict when it is over."""
     correction = _open_under_lock(correction_id)
     correction.cancelled_at, correction.cancelled_by = now, by
     correction.save(update_fields=["cancelled_at", "cancelled_by"])

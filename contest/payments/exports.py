@@ -31,12 +31,12 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "−")
 
 
 def formula_guarded(cells: Iterable[str]) -> Row:
-    """Return cells that no spreadsheet takes for a formula: those that look like one begin with an apostrophe."""
+    """Return cells that no spreadsheet takes for a formula: an apostrophe is put before those that look like one."""
     return tuple(f"'{each}" if each.startswith(_FORMULA) else each for each in cells)
 
 
 def payable_rows(*, currency: str, now: datetime) -> Iterator[Row]:
-    """Yield what is due to each team, with the payment that is under way."""
+    """Yield the rows of what is due to each team, with its open payment."""
     asked = {row.team_id: row for row in Payment.objects.filter(paid_at=None, cancelled_at=None)}
     for each in payables(now=now):
         team, payment = each.team, asked.get(each.team.pk)
@@ -56,7 +56,7 @@ def payable_rows(*, currency: str, now: datetime) -> Iterator[Row]:
 
 
 def receipt_rows(*, currency: str) -> Iterator[Row]:
-    """Yield all that came in and went out, oldest first."""
+    """Yield the rows of all money received and paid, oldest first."""
     outside = Q(source__kind=AccountKind.OUTSIDE) | Q(target__kind=AccountKind.OUTSIDE)
     rows = LedgerEntry.objects.filter(outside).order_by("pk")
     sides = [f"{side}__{of}" for side in ("source", "target") for of in ("team", "stake__paid_by")]
@@ -84,7 +84,7 @@ def _receipt(row: LedgerEntry, currency: str) -> Row:
 
 
 def _direction(row: LedgerEntry) -> str:
-    """Return which way the money went; a correction counts against its direction, and moved no new money."""
+    """Return the direction of the money; a correction reverses the entry it corrects, and moved no new money."""
     came_in = row.source.kind == AccountKind.OUTSIDE
     if row.corrects_id is None:
         return "received" if came_in else "paid"

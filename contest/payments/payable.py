@@ -1,4 +1,4 @@
-"""What a team can be paid now, and what waits for the appeals of which weeks (R22, R37)."""
+"""Computes how much a team can be paid now, and which weeks' appeals the rest waits for (R22, R37)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ from scoring.models import Defense
 
 @dataclass(frozen=True, slots=True)
 class WaitingShare:
-    """What a team got for one defense and cannot be paid yet, and the weeks that this share waits for.
+    """A team's share for one defense that cannot be paid now, and the weeks that it waits for.
 
-    An attack of those weeks may still outrank or undo what the share is for (R35-R37). Without a week it waits for the
-    next sweep, which takes it: by the facts of now it is not due any more.
+    An attack of those weeks may still outrank or undo the reason for the share (R35-R37). Without a week it waits for
+    the next sweep, which takes it back: by the present facts it is no longer due.
     """
 
     defense: str
@@ -37,10 +37,10 @@ class WaitingShare:
 
 @dataclass(frozen=True, slots=True)
 class Payable:
-    """What a team has, what of it waits, and the weeks it waits for: their appeals are not closed (R22).
+    """The money of a team, how much of it waits, and the weeks it waits for: their appeals are not closed (R22).
 
-    Without a week it waits for the next sweep, which takes it: by the facts of now it is not due any more. `shares`
-    say which of its shares wait for what; of merged teams those of all of them.
+    Without a week it waits for the next sweep, which takes it back: by the present facts it is no longer due. `shares`
+    are the waiting shares of the team and of all teams merged with it.
     """
 
     team: Team
@@ -62,7 +62,7 @@ def payables(*, now: datetime) -> list[Payable]:
 
 
 def payables_of(team: Team, *, now: datetime) -> list[Payable]:
-    """Return what a team has and what each team that is counted with it has, also where that is nothing."""
+    """Return the money of a team and of each team merged with it, also if it is nothing."""
     teams = teams_counted_together(team)
     accounts = Account.objects.filter(team__in=teams, balance_cents__gt=0).select_related("team")
     known = {each.team.pk: each for each in _payables(accounts, now)}
@@ -70,13 +70,13 @@ def payables_of(team: Team, *, now: datetime) -> list[Payable]:
 
 
 def payable(team: Team, *, now: datetime) -> Payable:
-    """Return what one team has and what of it can be paid."""
+    """Return the money of one team, and how much of it can be paid."""
     return next(each for each in payables_of(team, now=now) if each.team == team)
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """What of the money of a team, and of those merged into it, waits."""
+    """How much of the money of a team, and of those merged into it, waits."""
 
     cents: int
     weeks: set[str]
@@ -90,7 +90,7 @@ class _Waiting:
 
 
 def _payables(accounts: QuerySet[Account], now: datetime) -> list[Payable]:
-    """Return what of these accounts waits, in the order of their numbers: of merged teams the first waits first."""
+    """Return how much on these accounts waits, by account number; of merged teams the first account waits first."""
     rows = [(row.team, row.balance_cents) for row in accounts.order_by("pk") if row.team is not None]
     finals = {team.pk: final_team(team).pk for team, _ in rows}
     waits = _waiting(set(finals.values()), now)
@@ -116,14 +116,14 @@ def _waiting(teams: set[int], now: datetime) -> dict[int, _Waiting]:
     return waits
 
 
-# What teams got, and which weeks it hangs on --------------------------------------------------------------------------
+# What teams got, and the weeks that decide it -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Time:
-    """Weeks whose verdicts may change what becomes of a defense, and before which moment all others may as well.
+    """Weeks whose verdicts may change the outcome of a defense; with a moment, also all weeks before it.
 
-    With `until`, what was sent from then on changes nothing (R36).
+    With `until`, pictures sent from then on change nothing (R36).
     """
 
     of: Defense
@@ -132,7 +132,7 @@ class _Time:
     until: datetime | None = None
 
     def open_in(self, known: Weeks) -> set[str]:
-        """Return the names of those that can still be appealed."""
+        """Return the names of those of these weeks in which something can still be appealed."""
         earlier = known.open_before(self.before, of=self.of) if self.before is not None else []
         known.look_over(self.weeks)
         its_own = [week for week in self.weeks if not known.appeals_closed(week, of=self.of, before=self.until)]
@@ -141,10 +141,10 @@ class _Time:
 
 @dataclass(frozen=True, slots=True)
 class _Got:
-    """What a team got for one defense, how much of that is not due any more by the facts of now, and when what decides
-    about the rest was sent.
+    """The money that a team got for one defense, how much of it is no longer due by the present facts, and the times of
+    the attacks that decide about the rest.
 
-    What is not due any more waits for the sweep that takes it: whoever pays between the two would pay it for nothing.
+    Money that is no longer due waits for the sweep that takes it back, so that nobody pays it out in between.
     """
 
     team: int
@@ -154,12 +154,12 @@ class _Got:
     times: Sequence[_Time]
 
     def open_in(self, weeks: Weeks) -> set[str]:
-        """Return the names of the weeks that can still be appealed."""
+        """Return the names of the deciding weeks in which something can still be appealed."""
         return {name for time in self.times for name in time.open_in(weeks)}
 
 
 def _over(needed: MoneyFlows, team: int) -> int:
-    """Return what a team got and has to give back, whether it is there or not."""
+    """Return what a team got and has to give back, whether it still has it or not."""
     return needed.taken.get(team, 0) + needed.owed.get(team, 0)
 
 
@@ -178,11 +178,11 @@ def _of_stakes(teams: set[int]) -> Iterator[_Got]:
 
 
 def _times(row: StakeWithBreaks) -> list[_Time]:
-    """Return the weeks that a prize hangs on: an attack of an earlier one would outrank it (R35), and one of before
+    """Return the weeks that decide a prize: an attack of an earlier week would outrank it (R35), and one from before
     the stake began would void it.
 
-    Of a break from before the stake it is the week of that break alone: nothing is left to outrank. What goes back to
-    who paid it does so whatever was sent before.
+    For a break from before the stake, only the week of that break decides: nothing is left to outrank. Money that goes
+    back to its payer does so whatever was sent before.
     """
     stake = row.stake
     match row.due.outcome:
@@ -197,8 +197,8 @@ def _times(row: StakeWithBreaks) -> list[_Time]:
 
 
 def _of_awards(teams: set[int]) -> Iterator[_Got]:
-    """What was won waited for all weeks of its time (R37); a ruling since then, or one of before its time that is still
-    to come, lets it wait again."""
+    """Yield the awards of teams. They waited for all weeks of their time (R37); a later ruling, or a missing one on a
+    picture from before their time, makes them wait again."""
     decided: dict[BoardDecision, dict[int, list[Stake]]] = {}
     for award in Award.objects.select_related("decision", "stake__defense__entry__team").order_by("pk"):
         owner = owner_of(award.stake.defense)

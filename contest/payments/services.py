@@ -1,4 +1,4 @@
-"""Payments to teams: one organizer requests, another confirms; no provider is called (R34, R38)."""
+"""Services for payments to teams: one organizer requests, another confirms; no provider is called (R34, R38)."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -21,7 +21,7 @@ MOST_REFERENCE = 200
 
 
 def payments_open() -> QuerySet[Payment]:
-    """Return the payments that were asked for and are neither paid nor cancelled, the oldest first."""
+    """Return the requested payments that are neither paid nor cancelled, the oldest first."""
     rows = Payment.objects.filter(paid_at__isnull=True, cancelled_at__isnull=True)
     return rows.select_related("team", "asked_by").order_by("asked_at", "pk")
 
@@ -45,7 +45,7 @@ def payment_numbered(number: int) -> Payment:
 
 
 def payment_request(*, team: Team, by: User, now: datetime) -> Payment:
-    """Ask for all that can be paid to a team now; another organizer pays it.
+    """Request a payment of all that can be paid to a team now; another organizer pays it.
 
     Raises Conflict when nothing is due, and while a payment to the team is under way.
     """
@@ -67,8 +67,8 @@ def payment_request(*, team: Team, by: User, now: datetime) -> Payment:
 def payment_pay(*, payment_id: int, reference: str, by: User, now: datetime) -> Payment:
     """Record that the money went out, with the bank's reference: the second organizer's part.
 
-    Raises NotAllowed for who asked, InvalidInput without a reference, Conflict when it is over, or when the team's
-    account or what may be paid of it became less meanwhile.
+    Raises NotAllowed for the organizer who requested it, InvalidInput without a reference, Conflict when it is over, or
+    when the team's account or the payable part of it became less meanwhile.
     """
     said = reference.replace("\x00", "").strip()
     if not said or len(said) > MOST_REFERENCE:
@@ -81,7 +81,7 @@ def payment_pay(*, payment_id: int, reference: str, by: User, now: datetime) -> 
     if payment.asked_by_id == by.pk:
         raise NotAllowed("You asked for this payment: another organizer marks it as paid.", "same_person")
     own, outside = ledger_account(AccountKind.TEAM, team=payment.team), ledger_account(AccountKind.OUTSIDE)
-    lock_accounts([own, outside, *accounts_of_teams([payment.team])])  # what waits is told of all of them together
+    lock_accounts([own, outside, *accounts_of_teams([payment.team])])  # what waits, waits for all of them together
     if payable(payment.team, now=now).due < payment.cents:
         raise Conflict(
             "Nothing was recorded: less is due to this team than was asked for. Cancel the payment and ask again.",
@@ -99,7 +99,7 @@ def payment_pay(*, payment_id: int, reference: str, by: User, now: datetime) -> 
 
 @transaction.atomic
 def payment_cancel(*, payment_id: int, by: User, now: datetime) -> Payment:
-    """Call a payment off before it is paid; Conflict when it is over."""
+    """Cancel a payment before it is paid; Conflict when it is over."""
     payment = _open_under_lock(payment_id)
     payment.cancelled_at, payment.cancelled_by = now, by
     payment.save(update_fields=["cancelled_at", "cancelled_by"])

@@ -1,4 +1,4 @@
-"""The data of the money pages, in a fixed number of queries."""
+"""Reads the data of the money pages (balances, debts, ledger entries) in a fixed number of queries."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

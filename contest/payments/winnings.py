@@ -1,4 +1,4 @@
-"""Public winnings of teams: shares of stakes and awards, less what was taken back."""
+"""Queries for the public winnings of teams: shares of stakes and awards, less what was taken back."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _AWARD_RULES = ("R36", "R37")
 
 @dataclass(frozen=True, slots=True)
 class Won:
-    """An entry that gave a prize to a team, or took of one back: then `cents` are negative."""
+    """An entry that gave a team a prize, or took back a part of one: then `cents` are negative."""
 
     row: LedgerEntryRow
     cents: int
@@ -26,16 +26,16 @@ class Won:
 def winnings_of(teams: Collection[Team], *, now: datetime) -> list[Won]:
     """Return what these teams won by what everybody may know at `now`, newest first (R24, R39).
 
-    A stake that returns to who paid it is no prize. What the board took aside (R38) counts as taken back until it gives
-    it back.
+    A stake that returns to its payer is no prize. Money that the board withholds (R38) counts as taken back until it is
+    returned.
     """
     found = dict(_public_winnings(teams))
     return [Won(row, found[row.entry]) for row in with_causes(list(found), told_at=now)]
 
 
 def winnings_with(attack: Attack, teams: Collection[Team], *, now: datetime) -> list[Won]:
-    """Return what `teams`, those of the attack, won for breaks that this attack has a part in, and what of that was
-    taken back or aside."""
+    """Return what `teams`, those of the attack, won for breaks to which this attack contributed, and what of that was
+    taken back or withheld."""
     known = winnings_of(teams, now=now)
     shares = [each.row.entry for each in known if attack.pk in each.row.entry.causes.get("attack", ())]
     numbers, stakes = {each.pk for each in shares}, {pk for each in shares for pk in each.causes.get("stake", ())}
