@@ -1,6 +1,6 @@
-"""Which conditions of publication a defense failed, in words (R31).
+"""Describes in words which conditions of publication a defense failed (R31).
 
-Totals and thresholds only: which pictures of the private set they were, nobody is shown.
+It gives totals and thresholds only, and never names pictures of the private set.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -50,7 +50,7 @@ class ConditionFailure:
 
 
 def eligibilities_waiting(defenses: Iterable[Defense], *, now: datetime) -> dict[int, DefenseEligibility]:
-    """Return defense -> how it stands with the conditions, of those that wait for their publication."""
+    """Return defense -> its eligibility, for those of `defenses` that wait for their publication."""
     waiting = [each for each in defenses if each.published_at is None and each.retired_at is None]
     return eligibilities(waiting, policy_in_force(now).policy, now=now) if waiting else {}
 
@@ -58,9 +58,9 @@ def eligibilities_waiting(defenses: Iterable[Defense], *, now: datetime) -> dict
 def failures(
     defenses: Iterable[Defense], *, now: datetime, known: Mapping[int, DefenseEligibility] | None = None
 ) -> dict[int, tuple[ConditionFailure, ...]]:
-    """Return defense -> the conditions that it failed, of those that wait for their publication and failed any.
+    """Return defense -> the conditions that it failed, for those that wait for their publication and failed any.
 
-    `known` is what `eligibilities_waiting` says of them, for whom has it.
+    `known` is the result of `eligibilities_waiting`, for callers that have it.
     """
     found, policy = eligibilities_waiting(defenses, now=now) if known is None else known, policy_in_force(now).policy
     return {pk: failures_of(each, policy) for pk, each in found.items() if each.failed}
@@ -74,7 +74,7 @@ def failures_of(eligibility: DefenseEligibility, policy: Policy) -> tuple[Condit
 def next_step(failed: Iterable[ConditionFailure]) -> str:
     """Return what a team can do about these failures.
 
-    A new private set repeats the trial on the private set alone: it mends no other failure (scoring.trials).
+    A new private set repeats only the trial on the private set: it cannot resolve another failure (scoring.trials).
     """
     repeated = all(each.condition in DECIDES[TrialKind.PRIVATE] for each in failed)
     return f"{_HAND_IN} {_NEW_SET}" if repeated else _HAND_IN

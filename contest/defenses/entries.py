@@ -1,4 +1,4 @@
-"""Submitting, opening, publishing and withdrawing defenses (R28, R32, R33)."""
+"""Services that take in defenses of teams, open their source, publish and withdraw them (R28, R32, R33)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ LONGEST_DESCRIPTION = 4_000
 
 @dataclass(frozen=True, slots=True)
 class HandIn:
-    """What a team hands in: the archive of an image, or `image` in a registry; None is a file that was not sent."""
+    """A team's submission: the archive of a container image, or `image` in a registry; None is a file not sent."""
 
     name: str
     licence: str
@@ -44,7 +44,7 @@ class HandIn:
     weights: Path | None = None
 
     def checked(self) -> "HandIn":
-        """Return it with its texts tidied; WrongFields with everything that can be said before a file is read."""
+        """Return it with cleaned texts; WrongFields with all errors that can be found before a file is read."""
         texts = {name: _plain(getattr(self, name)) for name in ("name", "licence", "description", "image")}
         if wrong := _wrong(texts, self.archive):
             raise WrongFields(wrong)
@@ -57,7 +57,7 @@ def _plain(text: str) -> str:
 
 
 def _wrong(texts: Mapping[str, str], archive: Path | None) -> dict[str, str]:
-    """Return what is to be changed, by field."""
+    """Return field -> error message."""
     found = {}
     try:
         submitted_files.checked_name(texts["name"])
@@ -74,12 +74,12 @@ def _wrong(texts: Mapping[str, str], archive: Path | None) -> dict[str, str]:
 
 
 def submit_defense(team: Team, given: HandIn, *, by: User, policy: Policy, now: datetime) -> tuple[DefenseEntry, bool]:
-    """Take in a defense of `team`; return its entry and whether it is new: the very same sent again is known.
+    """Take in a defense of `team`; return its entry and whether it is new: an identical submission gives the old entry.
 
-    Its trials begin by themselves. Source that is handed in is open from then on (R33). Raises WrongFields and
-    InvalidInput with what to change, Conflict for a name that is taken and (`differs`) for what was handed in before
-    with other files or words, TooMany beyond the week's number or (`too_many_refused`) the hour's refusals: nothing
-    counts for the week then.
+    Its trials begin by themselves. Submitted source is open from then on (R33). Raises WrongFields and InvalidInput
+    with what to change, Conflict for a name that is taken and (`differs`) for a submission made before with other files
+    or texts, TooMany beyond the week's number or (`too_many_refused`) the hour's refusals: then nothing counts for the
+    week.
     """
     given = given.checked()
     refuse_beyond_quota(team, policy, now, name=given.name)
@@ -87,7 +87,7 @@ def submit_defense(team: Team, given: HandIn, *, by: User, policy: Policy, now: 
     kept, files = _keep_files(given)
     training_code = kept.pop("training_code")
     with storing_files():
-        Team.objects.select_for_update(no_key=True).get(pk=team.pk)  # two at once: one after the other is counted
+        Team.objects.select_for_update(no_key=True).get(pk=team.pk)  # simultaneous ones are counted one by one
         if known := _same_submission(team, given.name, kept["digest"]):
             _refuse_different(known, given, kept, training_code)
             return known, False
@@ -109,13 +109,13 @@ def submit_defense(team: Team, given: HandIn, *, by: User, policy: Policy, now: 
 
 
 def refuse_beyond_quota(team: Team, policy: Policy, now: datetime, *, name: str = "") -> None:
-    """Raise TooMany (`quota_used`) for a team that has handed in all that it may this week.
+    """Raise TooMany (`quota_used`) for a team that has submitted as many defenses as it may this week.
 
-    A defense whose `name` it handed in before is not one more: it is known, or refused for its name.
+    A `name` that the team submitted before does not count: the submission is the same, or is refused for its name.
     """
     if selectors.submissions_left(team, policy, now):
         return
-    # Looked up after the count: the same one that another request commits between the two is found.
+    # Looked up after the count, so that an identical submission committed in between by another request is found.
     if selectors.submissions_of(team).filter(defense__name=name).exists():
         return
     most = policy.defenses_per_week
@@ -124,15 +124,15 @@ def refuse_beyond_quota(team: Team, policy: Policy, now: datetime, *, name: str 
 
 
 def _refuse_taken_name(name: str, team: Team) -> None:
-    """A name is one defense: the next version has one of its own, so that both keep their predictions and states."""
+    """Refuse a name in use: each version of a defense has its own, so that both keep their predictions and states."""
     others = Defense.objects.filter(name__iexact=name).exclude(entry__in=selectors.submissions_of(team), name=name)
     if others.exists():
         raise Conflict(f"There is a defense called {name} already. Give this one a name of its own.", "name_taken")
 
 
 def _keep_files(given: HandIn) -> tuple[dict[str, Any], dict[str, Path]]:
-    """Check and keep the files, and return what `files_keep` does; the smaller ones first, so that a wrong zip does not
-    wait for an archive."""
+    """Check and store the files, and return what `files_keep` returns; the smaller ones first, so that an error in a
+    zip is found before the archive is read."""
     training, training_files = _training_code(given.training_code)
     weights = [] if given.weights is None else [given.weights]
     kept, files = submitted_files.keep_files(given.archive, image=given.image, source=given.source, weights=weights)
@@ -140,7 +140,7 @@ def _keep_files(given: HandIn) -> tuple[dict[str, Any], dict[str, Path]]:
 
 
 def _training_code(path: Path | None) -> tuple[str, dict[str, Path]]:
-    """Keep the training code, where there is some, and return its SHA-256 and the file by its key in the store."""
+    """Store the training code, if there is any; return its SHA-256, and its key in the store -> the file."""
     if path is None:
         return "", {}
     sha256 = submitted_files.keep_zip(path, "training code", "training_code")
@@ -148,7 +148,7 @@ def _training_code(path: Path | None) -> tuple[str, dict[str, Path]]:
 
 
 def _same_submission(team: Team, name: str, digest: str) -> DefenseEntry | None:
-    """Return the entry that the very same hand-in made before; Conflict for one that was taken back since."""
+    """Return the entry of an identical earlier submission; Conflict for one that was withdrawn since."""
     entry = selectors.submissions_of(team).filter(defense__name=name, defense__digest=digest).first()
     if entry is not None and entry.withdrawn_at is not None:
         words = f"Your team took {name} back. Give it another name to hand in the same image again."
@@ -159,8 +159,8 @@ def _same_submission(team: Team, name: str, digest: str) -> DefenseEntry | None:
 
 
 def _refuse_different(entry: DefenseEntry, given: HandIn, kept: Mapping[str, Any], training_code: str) -> None:
-    """Raise Conflict (`differs`) where something was sent along that is not what was kept then: nothing is dropped
-    without a word. What was not sent again is no difference."""
+    """Raise Conflict (`differs`) if a file or text differs from the one stored before, so that nothing is dropped
+    silently. A file that was not sent again is no difference."""
     sent_and_kept = {
         "source": (kept["source"], entry.defense.source),
         "training code": (training_code, entry.training_code),
@@ -188,7 +188,7 @@ def _defense(given: HandIn, kept: Mapping[str, Any], now: datetime) -> Defense:
     try:
         with transaction.atomic():
             return Defense.objects.create(name=given.name, description=given.description, created_at=now, **kept)
-    except IntegrityError:  # another team was quicker with the very same
+    except IntegrityError:  # another team submitted the same before
         raise Conflict(f"There is a defense called {given.name} already.", "name_taken") from None
 
 
@@ -197,7 +197,7 @@ def source_open(
 ) -> DefenseEntry:
     """Take in the source of a closed defense: it is open from now on, and a stake on it has a new 90 days (R33).
 
-    Raises InvalidInput for a file that cannot be taken, Conflict for an entry that is open or taken back.
+    Raises InvalidInput for an invalid file, Conflict for an entry that is open or withdrawn.
     """
     _refuse_opening(entry)
     sha256 = submitted_files.keep_zip(source, "source", "source")
@@ -211,7 +211,7 @@ def source_open(
         entry.training_code = training or entry.training_code
         defense.save(update_fields=["source"])
         entry.save(update_fields=["opened_at", "training_code"])
-        # An ended stake keeps its clock: it may turn out unbroken, and then its 90 days begin here as well.
+        # Ended stakes too: one may turn out unbroken, and then its 90 days begin here as well.
         begun = Stake.objects.filter(defense=defense, staked_at__isnull=False)
         begun.filter(end__in=["", StakeEnd.BROKEN, StakeEnd.VOID]).update(clock_from=now)
     return entry
@@ -225,11 +225,11 @@ def _refuse_opening(entry: DefenseEntry) -> None:
 
 
 def entry_withdraw(entry: DefenseEntry, *, by: User, now: datetime) -> DefenseEntry:
-    """Let a captain take a defense back that is not at stake: it is asked nothing more, and its answers stay.
+    """Withdraw a defense that is not at stake, for its captain: it gets no new runs, and its predictions stay.
 
-    A stake that was asked for and not paid goes with it. Raises NotAllowed for others, Conflict (`staked`) for one at
-    stake, which only the board returns, (`not_final`) while pictures may still change what becomes of a stake that was
-    on it, and for one that was taken back before.
+    A requested, unpaid stake on it is cancelled. Raises NotAllowed for others, Conflict (`staked`) for one at stake,
+    which only the board returns, (`not_final`) while pictures may still change the outcome of an earlier stake on it,
+    and for one that was withdrawn before.
     """
     with transaction.atomic():
         if lock_captain(by) != final_team(entry.team):
@@ -253,7 +253,7 @@ def entry_withdraw(entry: DefenseEntry, *, by: User, now: datetime) -> DefenseEn
 
 
 def missing_for_publication(defense: Defense, *, now: datetime) -> str:
-    """Return why a defense that was at stake cannot be taken back yet, and when it can; empty where it can be now."""
+    """Return why a defense that was at stake cannot be withdrawn yet, and when it can; empty if it can be now."""
     waits = not_final(defense, now=now)
     if waits is None:
         return ""
@@ -277,7 +277,7 @@ def defenses_publish(*, policy: Policy, now: datetime) -> int:
 
 
 def _publish(entry_id: int, policy: Policy, now: datetime) -> bool:
-    """Publish one; False for one that is not eligible, and where another defense of its name is in force."""
+    """Publish one; False if it is not eligible, or if another defense with its name is in force."""
     entry = selectors.entries_unpublished().filter(pk=entry_id).first()
     if entry is None or not eligibility_of(entry.defense, policy, now=now).eligible:
         return False
@@ -286,6 +286,6 @@ def _publish(entry_id: int, policy: Policy, now: datetime) -> bool:
     waiting = Defense.objects.filter(pk=entry.defense_id, published_at=None, retired_at=None)
     with transaction.atomic():
         if not waiting.update(published_at=now):
-            return False  # another sweep was quicker, or it was taken back
+            return False  # another sweep was quicker, or it was withdrawn
         notify_published(entry, policy=policy, now=now)
     return True

@@ -1,6 +1,6 @@
-"""Downloads of a published defense with open source (R31-R33).
+"""Lists the files that anybody may download of a published defense with open source (R31-R33).
 
-Not before its publication, and nothing of one whose source is closed: its image could be taken apart.
+Nothing can be downloaded before publication, nor while the source is closed: its image could be taken apart.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _ZIP, _BYTES, _TAR = "application/zip", "application/octet-stream", "application
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file: the end of its address, its words, its SHA-256 and where it lies. `size` is None where it is missing."""
+    """A file: the end of its address, its title, its SHA-256 and its path. `size` is None if the file is missing."""
 
     name: str
     words: str
@@ -31,14 +31,14 @@ class Download:
 
 
 def open_entry(defense: Defense) -> DefenseEntry | None:
-    """Return the entry of a defense whose files are public: it is published, and its source was handed in."""
+    """Return the entry of a defense with public files: it is published and its source is open; else None."""
     entry: DefenseEntry | None = getattr(defense, "entry", None)
     is_public = entry is not None and entry.opened_at is not None and defense.published_at is not None
     return entry if is_public else None
 
 
 def downloads(defense: Defense) -> list[Download]:
-    """Return what may be downloaded of a defense; nothing where it is not public."""
+    """Return the files of a defense for download; none if they are not public."""
     entry = open_entry(defense)
     return [] if entry is None else [each for each in _all(defense, entry) if each.sha256]
 
@@ -57,7 +57,7 @@ def _all(defense: Defense, entry: DefenseEntry) -> list[Download]:
 
 
 def _size(key: str) -> int | None:
-    """Return the size of a file of the store, which never changes; None for one that it does not have."""
+    """Return the size of a stored file, which never changes; None if the store does not have it."""
     try:
         return cache.get_or_set(f"size-{key}", lambda: picture_store().size(key), _REMEMBERED_SECONDS)
     except PictureMissing:
@@ -65,7 +65,7 @@ def _size(key: str) -> int | None:
 
 
 def licence_text(defense: Defense, entry: DefenseEntry, site: str) -> str:
-    """Return the file that goes with the others: whose they are, under which licence, and how to check them."""
+    """Return the text of the licence file: whose the other files are, under which licence, and how to check them."""
     team = entry.team.name
     lines = [f"{defense.name} ({defense.public_id}), handed in by team {team}", f"{site}/defenses/{defense.public_id}/"]
     lines += ["", f"Licence: {entry.licence}", "", "SHA-256 of the files:"]

@@ -1,4 +1,4 @@
-"""Messages to a team about its defenses (R32, R33, R35, R36)."""
+"""Sends messages to a team about its defenses (R32, R33, R35, R36)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ from policy.numbers import Policy
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 
-# A letter names so many of the pictures that broke a defense.
+# The most pictures that broke a defense that a message names.
 MOST_NAMED = 10
 
 
 def notify_not_eligible(*, now: datetime) -> int:
-    """Tell teams of their defenses that failed a condition of publication, of each failure once; return how many
-    people are told."""
+    """Tell teams that their defense failed a condition of publication, of each failure once; return how many people get
+    the message."""
     entries = {entry.defense_id: entry for entry in entries_unpublished()}
     failed = failures((entry.defense for entry in entries.values()), now=now)
     return sum(_notify_not_eligible(entries[defense], found, now) for defense, found in failed.items())
@@ -99,8 +99,8 @@ def notify_staked(stake: Stake, *, now: datetime) -> None:
 def notify_stake_changed(stake: Stake, *, now: datetime, reason: str = "") -> None:
     """Tell a team how the stake on its defense ended, or that it is in force again.
 
-    `reason` is what the board published with its decision. Who broke it is told with the release of the picture's week,
-    and not before (R24, R39).
+    `reason` is what the board published with its decision. The message names who broke it only once the picture's week
+    is released (R24, R39).
     """
     owner, policy = owner_of(stake.defense), policy_in_force(now).policy
     if owner is None:
@@ -128,7 +128,7 @@ def notify_stake_changed(stake: Stake, *, now: datetime, reason: str = "") -> No
 
 
 def _why(stake: Stake, reason: str) -> tuple[str, str]:
-    """Return what made a stake be over, `board`, `correction`, `retired` or empty for others, and the public words."""
+    """Return what ended a stake (`board`, `correction`, `retired`, or empty for others), and the public reason."""
     if reason or stake.end != StakeEnd.WITHDRAWN or stake.staked_at is None:
         return "board" if reason else "", reason
     correction = _correction_of(stake)
@@ -138,7 +138,7 @@ def _why(stake: Stake, reason: str) -> tuple[str, str]:
 
 
 def _correction_of(stake: Stake) -> Correction | None:
-    """Return the correction that took the payment off a stake that it was not for."""
+    """Return the correction that took a payment off the wrong stake; None without one."""
     back = LedgerEntry.objects.filter(source__stake=stake, target__kind=AccountKind.OUTSIDE, corrects__isnull=False)
     entry = back.order_by("-pk").first()
     return Correction.objects.filter(pk__in=entry.causes.get("correction", ())).first() if entry else None
@@ -150,8 +150,8 @@ def _attack_context(attack: Attack) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Broke:
-    """What may be told of who broke a stake: the earliest week with a break that is told of, and the attacks of that
-    week, in the order of receipt; `told_with` is the week with whose release an earlier one, or the first, is told."""
+    """The public facts about who broke a stake: the earliest week with a public break, and the attacks of that week in
+    the order of receipt; `told_with` is the week whose release makes an earlier break, or the first one, public."""
 
     week: str = ""
     attacks: Sequence[Attack] = ()
@@ -159,7 +159,7 @@ class _Broke:
 
     @classmethod
     def read(cls, stake: Stake, now: datetime) -> Self:
-        """Read it. Also of a picture that is told of, an attack of this week is under embargo: it may be a copy."""
+        """Read it. Even of a public picture, an attack of the present week is under embargo: it may be a copy."""
         images = {each.fact.image_id: each.fact.image for each in breaks_of_stake(stake)}
         told = Image.objects.filter(released(), pk__in=images).in_bulk()
         sent = public_attacks(now=now).filter(image__in=told).select_related("team").order_by("-received_at", "-pk")

@@ -1,4 +1,4 @@
-"""Submitted defenses, the history of their stakes (R32, R33), and what the warm-up found about them (R40)."""
+"""Models of submitted defenses, of the history of their stakes (R32, R33) and of warm-up measurements (R40)."""
 
 from django.conf import settings
 from django.db import models
@@ -11,10 +11,10 @@ from scoring.models import Defense
 
 
 class DefenseEntry(models.Model):
-    """A defense that a team handed in. `due_at`: by then it is published if it is eligible (R32).
+    """A defense as a team submitted it. `due_at`: by then it is published if it is eligible (R32).
 
     Without `opened_at` its source is closed: it can be attacked and staked and cannot win (R33). `training_code` is the
-    SHA-256 of the archive handed in.
+    SHA-256 of the submitted archive.
     """
 
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="entries")
@@ -33,10 +33,10 @@ class DefenseEntry(models.Model):
 
 
 class StakeChange(models.Model):
-    """How a stake had ended by what was known from `known_at` on; nothing where it was in force. Append-only.
+    """The end of a stake as known from `known_at` on; empty fields if it was in force. Append-only.
 
-    A ruling that is overruled takes an end back (R22): the stake says how it stands now, its changes what was known
-    when. One without any is as the stake itself says.
+    An overruled ruling can undo an end (R22): the stake has its present state, its changes have the history. A stake
+    without changes was always as its own row says.
     """
 
     stake = models.ForeignKey(Stake, on_delete=models.PROTECT, related_name="changes")

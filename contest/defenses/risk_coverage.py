@@ -1,7 +1,7 @@
-"""The risk-coverage curve of a defense. Pure.
+"""Computes the risk-coverage curve of a defense: the share of mistakes by the share of pictures covered. Pure.
 
-Confidence is the larger of an answer's two scores. Answers of equal confidence are covered together, so that their
-order decides nothing; where that makes more of them covered than asked for, the coverage reached is told.
+Confidence is the larger of a prediction's two scores. Predictions of equal confidence are covered together, so that
+their order has no effect; where that covers more of them than requested, the point states the coverage reached.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class ConfidenceTie(NamedTuple):
-    """The answers of one confidence: how many name a class, and how many of those the wrong one."""
+    """The predictions of one confidence: how many name a class, and how many of those name the wrong one."""
 
     confidence: float
     named: int
@@ -19,7 +19,7 @@ class ConfidenceTie(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """What is covered from one confidence upwards: `covered` of `answers`, `wrong` of them mistakes."""
+    """The coverage from one confidence upwards: `covered` of `answers` predictions, `wrong` of them mistakes."""
 
     threshold: float
     covered: int
@@ -38,7 +38,7 @@ class CurvePoint:
 
 
 def risk_coverage(ties: Iterable[ConfidenceTie], answers: int) -> list[CurvePoint]:
-    """Return a point for each confidence that names a class, the largest first. `answers` counts abstentions too."""
+    """Return a point for each confidence that names a class, largest first. `answers` counts abstentions too."""
     points: list[CurvePoint] = []
     covered = wrong = 0
     for tie in sorted(ties, key=lambda each: -each.confidence):

@@ -1,4 +1,4 @@
-"""Queries for entries and stakes."""
+"""Queries for submitted defenses and their stakes."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _INSTANT = timedelta(microseconds=1)
 
 
 def stakes_in_force() -> QuerySet[Stake]:
-    """Return the stakes whose money is there and that are not over, those of the longest standing first."""
+    """Return the stakes whose money was received and that are not over, the oldest first."""
     begun = Stake.objects.filter(staked_at__isnull=False, ended_at__isnull=True)
     return begun.select_related("defense__entry__team", "batch", "paid_by").order_by("staked_at", "pk")
 
@@ -39,7 +39,7 @@ def return_request_of(number: int) -> Stake | None:
 
 
 def stakes_requested() -> QuerySet[Stake]:
-    """Return the stakes that teams asked for and whose payment was not received yet, the oldest first."""
+    """Return the stakes that teams requested and whose payment was not received, the oldest first."""
     asked = Stake.objects.filter(staked_at__isnull=True, ended_at__isnull=True)
     return asked.select_related("defense__entry__team", "paid_by").order_by("asked_at", "pk")
 
@@ -51,12 +51,12 @@ def stake_batches() -> QuerySet[StakeBatch]:
 
 
 def stake_without_money(number: int) -> Stake | None:
-    """Return the stake with this number where its payment was never received, also when it is over; None otherwise."""
+    """Return the stake with this number if its payment was never received, even if it is over; else None."""
     return Stake.objects.filter(staked_at=None).select_related("defense").filter(pk=number).first()
 
 
 def stakes_over() -> QuerySet[Stake]:
-    """Return the stakes that are over, those that ended last first."""
+    """Return the stakes that are over, the most recently ended first."""
     ended = Stake.objects.filter(ended_at__isnull=False).select_related("defense__entry__team", "batch", "paid_by")
     return ended.order_by("-ended_at", "-pk")
 
@@ -68,7 +68,7 @@ def staked(now: datetime) -> QuerySet[Defense]:
 
 
 def stakes_aimed_at(attack: Attack) -> QuerySet[Stake]:
-    """Return the stakes at which an attack was aimed: all in force in its week, where it names no defense.
+    """Return the stakes at which an attack was aimed: if it names no defense, all in force in its week.
 
     One that began later in that week counts too: the attack may break it and is paid for that (R35).
     """
@@ -79,7 +79,7 @@ def stakes_aimed_at(attack: Attack) -> QuerySet[Stake]:
 
 
 def attacks_aimed_at(teams: Iterable[Team]) -> Q:
-    """Return which attacks were aimed at the stakes of these teams' defenses, as `stakes_aimed_at` says of each."""
+    """Return the condition for attacks aimed at stakes on these teams' defenses, as `stakes_aimed_at`."""
     stakes = Stake.objects.filter(defense__entry__team__in=list(teams), staked_at__isnull=False)
     found = Q(pk__in=())
     for stake in stakes:
@@ -92,7 +92,7 @@ def attacks_aimed_at(teams: Iterable[Team]) -> Q:
 
 
 def newest_stakes(defenses: Iterable[Defense]) -> dict[int, Stake]:
-    """Return defense -> its newest stake, in force or over; without those that never were at stake."""
+    """Return defense -> its newest stake, in force or over; without defenses that never were at stake."""
     begun = Stake.objects.filter(defense__in=list(defenses), staked_at__isnull=False)
     rows = begun.select_related("defense__entry", "batch", "paid_by").order_by("staked_at", "pk")
     return {stake.defense_id: stake for stake in rows}
@@ -127,8 +127,8 @@ def is_open(defense: Defense) -> bool:
 def unbroken_until(stake: Stake) -> datetime | None:
     """Return until when a stake has to stay unbroken to win (R36): by the policy at the beginning of its clock.
 
-    Those are hours of time, whatever clocks or weeks do meanwhile. None before its money was received, and for a closed
-    defense: handing in the source begins its time (R33).
+    The hours are elapsed time, whatever daylight saving does. None before its money was received, and for a closed
+    defense: submitting the source begins its time (R33).
     """
     if stake.clock_from is None or not is_open(stake.defense):
         return None
@@ -136,7 +136,7 @@ def unbroken_until(stake: Stake) -> datetime | None:
 
 
 def is_due(stake: Stake, now: datetime) -> bool:
-    """Say whether a stake's time is over: exactly at its end it is."""
+    """Say whether a stake's time is over; exactly at its end it is over."""
     until = unbroken_until(stake)
     return until is not None and until <= now
 
@@ -153,14 +153,14 @@ class SentBreak:
 
 
 def first_sent_at() -> Coalesce:
-    """Return when the picture of a row with an `image` was first sent, as a column of a query: when it first came as an
-    attack that was not taken back; one that never did, when it came in."""
+    """Return a query expression for rows with an `image`: when its picture was first sent as an attack that was not
+    withdrawn; for a picture that never was, when it was received."""
     sent = Attack.objects.filter(image=OuterRef("image"), withdrawn_at__isnull=True).order_by("received_at")
     return Coalesce(Subquery(sent.values("received_at")[:1]), F("image__received_at"))
 
 
 def breaks_with_sending(defense: int, supposed: SupposedRuling | None = None) -> list[SentBreak]:
-    """Return the breaks of a defense that hold, the one of the earliest sending first; or that would hold."""
+    """Return the breaks in force of a defense, or under `supposed`, the earliest sent first."""
     rows = breaks_in_force().filter(defense=defense).annotate(sent_at=first_sent_at()).select_related("image", "ruling")
     found = [SentBreak(row, row.sent_at) for row in rows.order_by("sent_at", "pk")]
     if supposed is None:
@@ -174,9 +174,9 @@ def breaks_with_sending(defense: int, supposed: SupposedRuling | None = None) ->
 
 
 def breaks_of_stake(stake: Stake, supposed: SupposedRuling | None = None) -> list[SentBreak]:
-    """Return the breaks that hold and end this stake, or would, the one of the earliest sending first.
+    """Return the breaks in force that end this stake, or under `supposed`, the earliest sent first.
 
-    A picture that was sent when the stake's time was over comes too late (R36).
+    A picture sent after the stake's time was over does not count (R36).
     """
     found, until = breaks_with_sending(stake.defense_id, supposed), unbroken_until(stake)
     return [each for each in found if until is None or each.sent_at < until]
@@ -184,17 +184,17 @@ def breaks_of_stake(stake: Stake, supposed: SupposedRuling | None = None) -> lis
 
 @dataclass(frozen=True, slots=True)
 class StakeEnding:
-    """How the breaks that hold end a stake, and when; neither where none does."""
+    """How and when the breaks in force end a stake; both empty if none does."""
 
     end: StakeEnd | None = None
     at: datetime | None = None
 
 
 def outcome_of(stake: Stake, supposed: SupposedRuling | None = None) -> StakeEnding:
-    """Return what the breaks that hold, or would hold, make of a stake that began.
+    """Return the outcome of a stake that began, by the breaks in force, or under `supposed`.
 
-    The week is that of sending (R35): a picture of a week that was over when the stake began had broken the defense
-    before (`void`), any later one breaks it.
+    The week of sending counts (R35): a picture from a week that was over when the stake began broke the defense before
+    it (`void`), any later one breaks the stake.
     """
     assert stake.staked_at is not None, "a stake that never began does not end by a break"
     breaks = breaks_of_stake(stake, supposed)
@@ -210,7 +210,7 @@ def outcome_of(stake: Stake, supposed: SupposedRuling | None = None) -> StakeEnd
 
 
 def submissions_of(team: Team) -> QuerySet[DefenseEntry]:
-    """Return what a team handed in, and what was merged into it, newest first."""
+    """Return the submissions of a team and of teams merged into it, newest first."""
     rows = DefenseEntry.objects.filter(team__in=teams_counted_together(team)).select_related("defense", "team")
     return rows.order_by("-received_at", "-pk")
 
@@ -221,13 +221,13 @@ def entry_of(team: Team, public_id: str) -> DefenseEntry | None:
 
 
 def owner_of(defense: Defense) -> Team | None:
-    """Return the team whose defense it is now, None for one that no team handed in."""
+    """Return the team that owns a defense now, None for one that no team submitted."""
     entry: DefenseEntry | None = getattr(defense, "entry", None)
     return None if entry is None else final_team(entry.team)
 
 
 def is_owner(user: User, defense: Defense) -> bool:
-    """Say whether `user` is in the team whose defense it is."""
+    """Say whether `user` is in the team that owns the defense."""
     owner = owner_of(defense)
     return owner is not None and team_of(user) == owner
 
@@ -241,26 +241,26 @@ def due_date(received: datetime) -> datetime:
 
 
 def last_moment(end: datetime) -> datetime:
-    """Return the last moment before `end`, which people read as a day better than the midnight after it."""
+    """Return the last moment before `end`: its date is clearer to people than that of the midnight after it."""
     return end - _INSTANT
 
 
 def submissions_left(team: Team, policy: Policy, now: datetime) -> int:
-    """Return how many defenses the team may still hand in this week; withdrawn ones count."""
+    """Return how many defenses the team may still submit this week; withdrawn ones count as used."""
     week = week_at(now)
     used = submissions_of(team).filter(received_at__gte=week.start, received_at__lt=week.end).count()
     return max(policy.defenses_per_week - used, 0)
 
 
 def entries_unpublished() -> QuerySet[DefenseEntry]:
-    """Return what waits for its publication, the first due first."""
+    """Return the entries that wait for publication, the first due first."""
     rows = DefenseEntry.objects.filter(withdrawn_at=None, defense__published_at=None, defense__retired_at=None)
     return rows.select_related("defense", "team").order_by("due_at", "pk")
 
 
 @dataclass(frozen=True, slots=True)
 class OverdueEntry:
-    """An entry that should be published by now, and why it is not: `eligible`, or what is still open."""
+    """An entry that should be published by now, and its eligibility, which says why it is not."""
 
     entry: DefenseEntry
     eligible: bool
@@ -268,9 +268,9 @@ class OverdueEntry:
 
 
 def overdue(policy: Policy, now: datetime) -> list[OverdueEntry]:
-    """Return the entries whose due date is over and that are the contest's turn (R32), the longest overdue first.
+    """Return the entries past their due date that wait for the contest to act (R32), the longest overdue first.
 
-    One that failed a condition is not: it is not published, by whatever date.
+    Entries that failed a condition are left out: they are never published.
     """
     entries = list(entries_unpublished().filter(due_at__lte=now))
     eligible = eligibilities((entry.defense for entry in entries), policy, now=now)
@@ -283,11 +283,11 @@ def overdue(policy: Policy, now: datetime) -> list[OverdueEntry]:
     return found
 
 
-# How far a defense is ------------------------------------------------------------------------------------------------
+# The state of a defense ---------------------------------------------------------------------------------------------
 
 
 def defense_state_of(defense: Defense, *, now: datetime) -> DefenseStanding:
-    """Return how far a defense is at `now`."""
+    """Return the state of a defense at `now`."""
     return defense_states([defense], now=now)[defense.pk]
 
 
@@ -298,10 +298,10 @@ def defense_states(
     breaks: QuerySet[Break] | None = None,
     known: Mapping[int, DefenseEligibility] | None = None,
 ) -> dict[int, DefenseStanding]:
-    """Return how far each defense is at `now`, by its number; `breaks` are those that may be told of (all that hold).
+    """Return defense number -> its state at `now`; `breaks` are those the reader may know of (default: all in force).
 
-    What ended a stake is known to everybody: the prize is gone. `known` is how those that wait for their publication
-    stand with the conditions, for whom has it.
+    The end of a stake is always public: the prize is gone. `known` is the eligibility of defenses that wait for their
+    publication, for callers that have it.
     """
     rows = {defense.pk: defense for defense in defenses}
     shown = breaks_in_force() if breaks is None else breaks
@@ -313,7 +313,7 @@ def defense_states(
     received = [rows[pk] for pk, standing in found.items() if standing is DefenseStanding.RECEIVED]
     if received and known is None:
         known = eligibilities(received, policy_in_force(now).policy, now=now)
-    # Of those that are not published their trials and the board's check say it (R31).
+    # The state of unpublished ones follows from their trials and the board's check (R31).
     return found | {each.pk: _eligible(known[each.pk]) for each in received if known is not None}
 
 
@@ -324,15 +324,15 @@ def _eligible(eligibility: DefenseEligibility) -> DefenseStanding:
 
 
 def forfeited_stakes() -> dict[int, datetime]:
-    """Return stake -> when the board first took anything of its award for good: it has not won any more (R38)."""
+    """Return stake -> when the board first forfeited anything of its award: since then it has not won (R38)."""
     decisions = BoardDecision.objects.filter(kind=DecisionKind.FORFEIT).order_by("-pk")
     taken = {award: at for subject, at in decisions.values_list("subject", "decided_at") for award in subject["award"]}
     return {stake: taken[award] for stake, award in Award.objects.filter(pk__in=taken).values_list("stake", "pk")}
 
 
 def _won(defenses: set[int], breaks: QuerySet[Break]) -> set[int]:
-    """Return those whose award stands by the facts of now: without a break of its time (R37), of a team that is paid
-    (R27), and not withheld for good (R38)."""
+    """Return the defenses whose award is in force by the present facts: without a break in its time (R37), of a paid
+    team (R27), and not forfeited (R38)."""
     if not defenses:
         return set()
     sent = grouped(breaks.filter(defense__in=defenses).values_list("defense", first_sent_at()))
@@ -354,7 +354,7 @@ def is_paid_for(stake: Stake, *, now: datetime | None) -> bool:
 
 
 def _standing(defense: Defense, broken: bool, won: bool, end: StakeEnd | None) -> DefenseStanding:
-    """Return the last that is true; a stake in force has no `end`, and one that never was counts as taken back."""
+    """Return the furthest state; a stake in force has no `end`, and a defense without a stake counts as withdrawn."""
     if won:
         return DefenseStanding.WON
     if defense.retired_at is not None:
@@ -375,7 +375,7 @@ def defenses_by_name() -> list[Defense]:
 
 
 def stakeable() -> QuerySet[Defense]:
-    """Return the published defenses of teams that are unbroken and not at stake, nor asked to be, the oldest first."""
+    """Return the published, unbroken defenses of teams without a stake in force or requested, the oldest first."""
     here = {"defense": OuterRef("pk")}
     free = Q(published_at__isnull=False, retired_at__isnull=True, entry__isnull=False, entry__withdrawn_at__isnull=True)
     open_stakes = Stake.objects.filter(Q(ended_at__isnull=True) | _ENDED_BY_BREAKS, **here)

@@ -1,6 +1,6 @@
 """Ends stakes, and revives one when the ruling behind its end is overruled (R22, R35, R36).
 
-What their money does then follows from the same facts, in a sweep of its own (contest.prizes.settlement).
+Another sweep settles their money by the same facts (contest.prizes.settlement).
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,25 +22,25 @@ from contest.ledger.services import stake_refunded
 from policy.calendar import Week
 from scoring.models import Defense
 
-# The ends that follow from breaks; the others are decided by people and stay.
+# The ends that follow from breaks; people decide the others, which stay.
 BY_BREAKS = ("", StakeEnd.BROKEN.value, StakeEnd.VOID.value)
 
 
 def stakes_end(*, now: datetime) -> int:
-    """Let every stake be what the breaks that hold make of it; return how many changed. Idempotent.
+    """Update every stake by the breaks in force; return how many changed. Idempotent.
 
-    A first break ends it; an end whose ruling was overruled is taken back; a break of another week changes how it
-    ended. A stake that was asked for and not paid is over with any break.
+    A first break ends a stake; overruling its ruling revives it; a break from another week changes how it ended. Any
+    break ends a requested, unpaid stake.
     """
     asked = Stake.objects.filter(staked_at=None, ended_at=None, defense__in=breaks_in_force().values("defense"))
     begun = Stake.objects.filter(staked_at__isnull=False, end__in=BY_BREAKS).select_related("defense__entry")
     changed = [stake.pk for stake in begun if not _is_as(stake, _outcome(stake))]
-    # In the order of their numbers, so that the order of the letters tells nothing of what was written to the rows.
+    # In the order of their numbers, so that the order of the messages reveals nothing about changes of the rows.
     return sum(_follow(pk, now) for pk in sorted([*asked.values_list("pk", flat=True), *changed]))
 
 
 def stakes_under_supposition(supposed: SupposedRuling, *, now: datetime) -> list[Stake]:
-    """Return every stake as `stakes_end` would leave it under a ruling that nobody made; none of them is saved."""
+    """Return every stake as `stakes_end` would leave it under a hypothetical ruling; none of them is saved."""
     rows = list(Stake.objects.select_related("defense__entry__team", "paid_by").order_by("staked_at", "pk"))
     broken = set(breaks_in_force().exclude(image=supposed.image).values_list("defense", flat=True))
     broken |= {each.defense_id for each in supposed.breaks}
@@ -59,9 +59,9 @@ def stakes_under_supposition(supposed: SupposedRuling, *, now: datetime) -> list
 
 
 def _outcome(stake: Stake, supposed: SupposedRuling | None = None) -> StakeEnding:
-    """Return what the breaks that hold make of a stake that began.
+    """Return the outcome of a stake that began, by the breaks in force.
 
-    One on a retired defense does not come back into force: no picture would be run against it any more.
+    A stake on a retired defense does not come back into force: no picture would be run against it.
     """
     outcome, retired = outcome_of(stake, supposed), stake.defense.retired_at
     return StakeEnding(StakeEnd.WITHDRAWN, retired) if outcome.end is None and retired is not None else outcome
@@ -85,8 +85,8 @@ def _follow(stake_id: int, now: datetime) -> bool:
 #   5. stakes, by their numbers; awards have no lock of their own, the locks of their stakes cover them
 #   6. accounts of the ledger, by their numbers, all at once (`contest.ledger.services.lock_accounts`)
 #
-# Whoever needs a later kind may skip earlier ones, and never goes back. Defenses and stakes are locked by these three
-# functions alone; tests/contest/ledger/test_locks.py plays it with eight threads.
+# A request may skip kinds, and never locks an earlier kind after a later one. Only these three functions lock defenses
+# and stakes; tests/contest/ledger/test_locks.py tests the order with eight threads.
 #
 # Members of the board are outside of this order. They are locked where a case is opened (after teams, pictures and
 # defenses) and where a conflict is recorded (before the open cases about its team). So a motion that is opened, a
@@ -95,7 +95,7 @@ def _follow(stake_id: int, now: datetime) -> bool:
 
 
 def lock_defenses(ids: Iterable[int]) -> list[Defense]:
-    """Lock defenses and return them. A break that is being recorded holds its defense: it is seen afterwards."""
+    """Lock defenses and return them. Recording a break locks its defense too, so the caller sees such a break."""
     return list(Defense.objects.select_for_update(no_key=True).filter(pk__in=set(ids)).order_by("pk"))
 
 
@@ -114,7 +114,7 @@ def lock_stake(stake_id: int) -> Stake:
 
 
 def stake_refresh(stake: Stake, *, now: datetime) -> bool:
-    """Let a locked stake be what the breaks that hold make of it; return whether it changed.
+    """Update a locked stake by the breaks in force; return whether it changed.
 
     One never comes back into force beside another on the same defense.
     """
@@ -128,7 +128,7 @@ def stake_refresh(stake: Stake, *, now: datetime) -> bool:
 
 
 def stakes_revive(defense: Defense, *, now: datetime) -> None:
-    """Let the stakes on a locked defense follow its breaks before another thing is done to it: one that ended by a
+    """Update the stakes on a locked defense by its breaks before it is changed otherwise: a stake that ended by a
     ruling overruled since comes back into force."""
     begun = Stake.objects.filter(defense=defense, end__in=BY_BREAKS, staked_at__isnull=False)
     for stake in begun.select_related("defense__entry", "paid_by").order_by("-ended_at", "pk"):
@@ -140,7 +140,7 @@ def _has_another(stake: Stake) -> bool:
 
 
 def _set(stake: Stake, outcome: StakeEnding, *, now: datetime, reason: str = "") -> bool:
-    """Write down how a stake ended, and tell its team where that is news: not where only the moment is another."""
+    """Store how a stake ended, and tell its team, unless only the moment changed."""
     was = stake.end
     stake.end, stake.ended_at = (outcome.end.value if outcome.end else ""), outcome.at
     stake.save(update_fields=["end", "ended_at"])
@@ -154,9 +154,9 @@ def _set(stake: Stake, outcome: StakeEnding, *, now: datetime, reason: str = "")
 def stake_end(
     stake: Stake, end: StakeEnd, *, now: datetime, by: User | None = None, decision: BoardDecision | None = None
 ) -> Stake:
-    """End a stake by a decision: `won` by an award, `overtaken` after another's, `withdrawn` when it is taken back.
+    """End a stake by a decision: `won` by an award, `overtaken` by another's award, or `withdrawn`.
 
-    The money of a withdrawn one goes back at once. Raises Conflict for one that is over.
+    The money of a withdrawn stake goes back at once. Raises Conflict for a stake that is over.
     """
     with transaction.atomic():
         stake = lock_stake(stake.pk)
@@ -173,9 +173,9 @@ def stake_end(
 
 @dataclass(frozen=True, slots=True)
 class NotFinal:
-    """The weeks whose verdicts may still change what becomes of a stake, and from when on none can.
+    """The weeks whose verdicts may still change the outcome of a stake, and from when on none can.
 
-    `until` is None while a verdict is missing, or an answer of the defense.
+    `until` is None while a verdict or a prediction of the defense is missing.
     """
 
     weeks: tuple[Week, ...]
@@ -183,9 +183,9 @@ class NotFinal:
 
 
 def not_final(defense: Defense, *, now: datetime) -> NotFinal | None:
-    """Return what the stakes that were on a defense and are over still wait for; None where all of it is final.
+    """Return what the ended stakes on a defense still wait for; None if all of them are final.
 
-    Every picture sent in their time has to be run, also where one that broke it was ruled upon before (R29, R35).
+    Every picture sent in their time has to be run, even after one that broke the defense (R29, R35).
     """
     over = Stake.objects.filter(defense=defense, staked_at__isnull=False, ended_at__isnull=False)
     known = Weeks(now)
@@ -201,8 +201,8 @@ def not_final(defense: Defense, *, now: datetime) -> NotFinal | None:
 
 
 def _weeks_before(stake: Stake, known: Weeks) -> list[Week]:
-    """Return the weeks before the stake that may still void it. It is void, or was taken back unbroken: then nothing of
-    before changes what becomes of it."""
+    """Return the weeks before the stake that may still void it; none if it is void or was withdrawn unbroken: then
+    earlier weeks no longer change its outcome."""
     undone = stake.end == StakeEnd.WITHDRAWN and not breaks_of_stake(stake)
     if stake.end == StakeEnd.VOID or undone or stake.staked_at is None:
         return []
@@ -210,7 +210,7 @@ def _weeks_before(stake: Stake, known: Weeks) -> list[Week]:
 
 
 def _weeks_of(stake: Stake) -> Iterator[Week]:
-    """Yield the weeks that decide: up to the one it was broken in; of one that was void, the week of that break."""
+    """Yield the weeks that decide a stake: up to the one it was broken in; for a void one, the week of that break."""
     if stake.end in BY_BREAKS and (breaks := breaks_of_stake(stake)):
         sent = breaks[0].sent_at
         return weeks_between(sent if stake.end == StakeEnd.VOID else min(stake.begun_at, sent), sent)

@@ -1,4 +1,4 @@
-"""Entries and stakes as rows of pages and API calls."""
+"""Builds the rows of submitted defenses and stakes for pages and the API."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from contest.defenses.models import DefenseEntry
 from policy.selectors import policy_at
 from scoring.models import Defense
 
-# The class of a state's colour and shape.
+# The CSS class of a state's colour and shape.
 LOOKS = {
     DefenseStanding.RECEIVED: "open",
     DefenseStanding.NOT_ELIGIBLE: "rejected",
@@ -37,7 +37,7 @@ ENDS = {
 
 @dataclass(frozen=True, slots=True)
 class StakeClock:
-    """The time of a stake: how many hours it has to stay unbroken, until when, and what is left of that."""
+    """The clock of a stake: how many hours it has to stay unbroken, until when, and the time left."""
 
     hours: int
     until: datetime
@@ -52,8 +52,8 @@ class StakeClock:
 
 @dataclass(frozen=True, slots=True)
 class StakeShown:
-    """A stake with its words. `clock` is None where none runs: it is over, not paid, or the source is closed.
-    `forfeited` is one whose award the board took for good (R38).
+    """A stake with its words for pages. `clock` is None if none runs: it is over, not paid, or the source is closed.
+    `forfeited`: the board forfeited its award (R38).
     """
 
     stake: Stake
@@ -64,7 +64,7 @@ class StakeShown:
 
     @property
     def by(self) -> str:
-        """Return who stands for the prize."""
+        """Return who put up the money, in words."""
         if self.stake.kind == StakeKind.BOARD:
             return "the board"
         return f"team {self.stake.paid_by.name}" if self.stake.paid_by else "a team"
@@ -78,7 +78,7 @@ class StakeShown:
 
 
 def stake_row(stake: Stake, now: datetime) -> StakeShown:
-    """Return what is told of a stake at `now`."""
+    """Return a stake with its words at `now`."""
     currency = policy_at(stake.asked_at).currency
     forfeited = stake.end == StakeEnd.WON and stake.pk in selectors.forfeited_stakes()
     return StakeShown(stake, stake_clock(stake, now), currency, selectors.is_open(stake.defense), forfeited)
@@ -142,7 +142,7 @@ def defense_json(
     failed: Iterable[ConditionFailure] = (),
     unrestricted: bool,
 ) -> dict[str, Any]:
-    """Return what may be told of a defense: `unrestricted` to its own team and to organizers."""
+    """Return a defense as the API writes it: `unrestricted` for its own team and organizers."""
     entry: DefenseEntry | None = getattr(defense, "entry", None)
     told = {
         "id": defense.public_id,
@@ -171,7 +171,7 @@ def _own(entry: DefenseEntry | None, standing: DefenseStanding, failed: Iterable
 
 
 def stake_json(shown: StakeShown) -> dict[str, Any]:
-    """Return what everybody may know of a stake."""
+    """Return the public facts of a stake as the API writes them."""
     stake = shown.stake
     return {
         "by": stake.kind,

@@ -1,4 +1,4 @@
-"""Staking defenses, by the board in batches or by a paying team, and returning them (R32, R33)."""
+"""Services that stake defenses, for the board in batches or for a paying team, and return them (R32, R33)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -37,11 +37,11 @@ LONGEST_RECEIPT = 200
 def stake_batch(
     defenses: Sequence[Defense], criteria: str, reason: str, *, by: MotionMandate, now: datetime
 ) -> StakeBatch:
-    """Stake defenses together, each for the attacker prize of now: the unbroken ones of a batch share a prize (R36).
+    """Stake defenses together, each for the present attacker prize; the unbroken ones of a batch share a prize (R36).
 
     All of them or none. Raises NotAllowed without a mandate of the board, InvalidInput without defenses, criteria or
-    reason, Conflict for a defense that cannot be staked (`not_published`, `broken`, `staked` ...) and where the
-    attackers' half has not that much (`not_enough`).
+    reason, Conflict for a defense that cannot be staked (`not_published`, `broken`, `staked` ...) and if the
+    attackers' half has too little (`not_enough`).
     """
     criteria = clean_words(criteria, field="criteria", ask=ASK_CRITERIA, most=LONGEST_WORDS)
     if not 0 < len(defenses) <= MOST_IN_A_BATCH:
@@ -72,7 +72,7 @@ def batch_check(defenses: Sequence[Defense], *, now: datetime) -> None:
 
 
 def unstakeable_refuse(defense: Defense) -> None:
-    """Raise Conflict for a defense that cannot be put at stake as it is now."""
+    """Raise Conflict for a defense that cannot be staked now."""
     name = defense.name
     if defense.published_at is None:
         raise Conflict(f"{name} is not published yet.", "not_published")
@@ -95,7 +95,7 @@ def unstakeable_refuse(defense: Defense) -> None:
 
 @transaction.atomic
 def stake_request(defense: Defense, *, by: User, now: datetime) -> Stake:
-    """Let a captain ask to stake a defense of the team for the attacker prize of now.
+    """Request to stake a defense of the captain's team for the present attacker prize.
 
     It begins when the payment is received. Raises NotAllowed for others and for another team's defense, Conflict as
     `stake_batch` does.
@@ -118,8 +118,8 @@ def _refuse_others(defense: Defense, team: Team) -> None:
 def stake_receive(stake: Stake, receipt: str, *, by: User, now: datetime) -> Stake:
     """Record that a team's payment arrived: from this moment its defense is at stake.
 
-    Raises NotAllowed for anybody but organizers, InvalidInput without words of the payment, Conflict for a stake that
-    began or is over, and for a defense that was broken or taken back meanwhile: then the payment goes back.
+    Raises NotAllowed for anybody but organizers, InvalidInput without a note about the payment, Conflict for a stake
+    that began or is over, and for a defense that was broken or withdrawn meanwhile: then the payment goes back.
     """
     if not is_organizer(by):
         raise NotAllowed("Only organizers record payments.", "not_an_organizer")
@@ -149,7 +149,7 @@ def _refuse_receipt(stake: Stake) -> None:
 
 
 def stake_cancel(stake: Stake, *, by: User, now: datetime) -> Stake:
-    """Drop a stake that was asked for and not paid; for its team and for organizers.
+    """Cancel a requested, unpaid stake; for its team and for organizers.
 
     Raises NotAllowed for others, Conflict for one that began or is over.
     """
@@ -172,9 +172,9 @@ def _record(action: str, stake: Stake, by: User, now: datetime, private: Facts |
 
 
 def return_request(stake: Stake, reason: str, *, by: User, now: datetime) -> Stake:
-    """Let a captain ask the board to return a defense that is at stake.
+    """Request, for a captain, that the board returns a defense that is at stake.
 
-    Raises NotAllowed for others, InvalidInput without a reason, Conflict for one that is not at stake or was asked for
+    Raises NotAllowed for others, InvalidInput without a reason, Conflict for one that is not at stake or was requested
     before.
     """
     reason = clean_words(reason, field="reason", ask=_ASK_WHY, most=LONGEST_WORDS)
@@ -200,10 +200,10 @@ def require_return_request(stake: Stake) -> None:
 def return_decide(stake: Stake, *, granted: bool, reason: str, by: MotionMandate, now: datetime) -> Stake:
     """Give the board's answer to a team that asked: granted, the stake ends.
 
-    The defense stays in force: what was sent against it in time is run still, and may break it (R29). Its team takes it
-    back when that is final (`entry_withdraw`).
+    The defense stays in force: pictures sent against it in time are still run, and may break it (R29). Its team
+    withdraws it when that is final (`entry_withdraw`).
 
-    Raises NotAllowed without a mandate of the board, InvalidInput without a reason, Conflict where nobody asked.
+    Raises NotAllowed without a mandate of the board, InvalidInput without a reason, Conflict without a request.
     """
     with transaction.atomic():
         found = lock_stake(stake.pk)

@@ -1,4 +1,4 @@
-"""The contest's own pictures for the warm-up (R40)."""
+"""Reads dataset pictures for the warm-up, which measures a defense with fixed attacks (R40)."""
 
 import numpy as np
 from PIL import Image as PillowImage
@@ -14,8 +14,8 @@ from scoring.arrays import load_arrays
 def contest_pictures(most: int | None = None) -> list[LabelledPicture]:
     """Return the valid pictures of the organizers' dataset whose week is released, each under its ID.
 
-    So everybody has them, and none of them was made to mislead a defense. With `most`, so many, half of each class;
-    UnusablePictures where there is none of a class.
+    So everybody has them, and none of them was made to mislead a defense. With `most`, only so many, half of each
+    class; UnusablePictures if a class has none.
     """
     rulings = rulings_in_force().filter(released("image__"), image__origin=Origin.DATASET, label__in=list(Label))
     rows = rulings.values_list("image__public_id", "image__pixels_sha256", "image__width", "label")

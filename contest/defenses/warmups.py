@@ -1,4 +1,4 @@
-"""Records what the warm-up found about a defense, and returns it (R40)."""
+"""Records and returns warm-up measurements: what the fixed attacks found about a defense (R40)."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -30,7 +30,7 @@ def warmup_record(defense: Defense, report: Mapping[str, Any], *, now: datetime)
 
 
 def why_not_recorded(attacks: Collection[str], mode: str) -> str:
-    """Return why a run of these attacks cannot be compared with others; nothing where it can."""
+    """Return why a run of these attacks cannot be compared with others; empty if it can."""
     if missing := [name for name in ATTACKS if name not in attacks]:
         return f"only a run of all attacks is, and {missing[0]} is missing."
     return "" if mode == DEFAULT else f"a run in the mode {mode} cannot be compared with others."
