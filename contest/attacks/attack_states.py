@@ -1,4 +1,4 @@
-"""The state of an attack, from its receipt to a break."""
+"""Computes the state of attacks for pages and the API, from receipt to break."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ from scoring.selectors import defenses_in_force, settled_items
 
 
 class AttackState(StrEnum):
-    """Where an attack stands."""
+    """The states of an attack."""
 
     WITHDRAWN = "withdrawn"
     EMBARGO = "under embargo"
@@ -65,7 +65,7 @@ _RULED = {
 
 @dataclass(frozen=True, slots=True)
 class AttackStatus:
-    """Where one attack stands, and how many defenses it broke."""
+    """The state of one attack, and how many defenses it broke."""
 
     state: AttackState
     breaks: int = 0
@@ -84,9 +84,9 @@ class AttackStatus:
 
 
 def attack_statuses(attacks: Sequence[Attack], *, unrestricted: bool, now: datetime) -> dict[int, AttackStatus]:
-    """Return attack id -> where it stands, with as many questions for a page of them as for one.
+    """Return attack id -> its status, with as many queries for a page of attacks as for one.
 
-    `unrestricted` is for organizers: what comes of a copy is told to others with the release of the picture's week.
+    `unrestricted` is for organizers: others learn the result of a copy with the release of the picture's week.
     """
     unreleased = set() if unrestricted else unreleased_copies(attacks)
     images = [attack.image_id for attack in attacks]
@@ -116,15 +116,15 @@ def attack_statuses(attacks: Sequence[Attack], *, unrestricted: bool, now: datet
 
 
 def kept_out_pictures(attacks: Iterable[Attack]) -> set[int]:
-    """Return the pictures that are kept out: one that a report holds before its first ruling, and one that the contest
-    has among its own, which is never published (R5, R6). Neither who sent it nor the page says which of the two."""
+    """Return the pictures that are kept out: those that a report holds before their first ruling, and those that are
+    also pictures of the contest that are never published (R5, R6). The sender does not learn which of the two."""
     images = Image.objects.filter(pk__in={attack.image_id for attack in attacks})
     held = Panel.objects.filter(image=OuterRef("pk"), image__rulings__isnull=True, state=PanelState.HELD)
     return set(images.filter(~Q(origin__in=RELEASED_ORIGINS) | Exists(held)).values_list("pk", flat=True))
 
 
 def unreleased_copies(attacks: Iterable[Attack]) -> set[int]:
-    """Return the copies of pictures that are not released: what comes of them, the first sender alone knows (R24)."""
+    """Return the copies of pictures that are not released: only the first sender knows their results (R24)."""
     copies = {attack.pk: attack.image_id for attack in attacks if attack.copy_of_id is not None}
     if not copies:
         return set()
@@ -138,24 +138,24 @@ def _breaks_of(images: Iterable[int]) -> dict[int, int]:
 
 
 def _scored_images(images: Iterable[int], now: datetime) -> set[int]:
-    """Return those that every defense in force has answered in every round, or never will (R29, R30)."""
+    """Return the pictures with a final result of every defense in force in every round (R29, R30)."""
     done, required = rounds_done(images), rounds_required(now)
     return {image for image, rounds in done.items() if rounds >= required} if required else set()
 
 
 def state_of_unscored() -> AttackState:
-    """Return the state of a picture without all answers: in a copy made from releases nobody is asked for them."""
+    """Return the state of a picture that lacks predictions: in a copy made from releases, no defense is run."""
     copied = any(defense.copied for defense in defenses_in_force())
     return AttackState.NOT_HERE if copied else AttackState.SCORING
 
 
 def rounds_required(now: datetime) -> int:
-    """Return how many answers of defenses in force a valid picture needs (R30)."""
+    """Return how many predictions of defenses in force a valid picture needs (R30)."""
     return len(defenses_in_force()) * policy_in_force(now).policy.evaluation_runs
 
 
 def rounds_done(images: Iterable[int]) -> dict[int, int]:
-    """Return image id -> how many of these answers are in, or will never come."""
+    """Return image id -> how many of these predictions are made, or will never come."""
     rounds = settled_items().filter(image__in=images, defense__in=defenses_in_force())
     return dict(rounds.order_by().values_list("image").annotate(rounds=Count("pk")))
 

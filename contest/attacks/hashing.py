@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 BITS = 64
 _COLUMNS, _ROWS = 9, 8
-# Parts of red, green and blue in what the eye takes for brightness, in thousandths (ITU-R BT.601).
+# Weights of red, green and blue in perceived brightness, in thousandths (ITU-R BT.601).
 _GREY = np.array((299, 587, 114), dtype=np.int64)
 
 Hashes = npt.NDArray[np.uint64]

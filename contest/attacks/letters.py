@@ -1,4 +1,4 @@
-"""Messages about attacks."""
+"""Sends messages to teams about their attacks: receipts and withdrawals."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ from contest.outbox.models import Message
 from contest.outbox.writing import notify
 from policy.numbers import Policy
 
-# The letter of an upload waits for its last picture; one whose process died leaves after this long.
+# The e-mail about an upload waits for its last picture; if the process dies, it is sent after this long.
 _UPLOAD_TAKES = timedelta(minutes=1)
 
 
@@ -43,7 +43,7 @@ def write_receipt(attack: Attack, *, by: User, policy: Policy, now: datetime) ->
 
 
 def notify_upload_ended(upload: str, *, by: User) -> None:
-    """Let the letter of an upload leave: no more of its pictures come."""
+    """Release the e-mail about an upload for sending, after its last picture."""
     Message.objects.filter(user=by, kind=MessageKind.ATTACK_RECEIVED, key=upload, tries=0).update(not_before=None)
 
 
@@ -69,7 +69,7 @@ def _facts(attacks: Sequence[Attack], by: User, policy: Policy, now: datetime) -
 
 
 def notify_withdrawn(attack: Attack, *, by: User, now: datetime) -> None:
-    """Write to who took an attack back, and to who sent it where that is another member of the team now."""
+    """Write to the member who withdrew an attack, and to its sender if that is another member of the team now."""
     readers = {person.pk: person for person in (by, attack.sent_by) if person is not None}
     for reader in readers.values():
         if reader == by or team_of(reader) == final_team(attack.team):

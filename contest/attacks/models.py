@@ -1,4 +1,4 @@
-"""Quotas, perceptual hashes and near duplicates (R25, R26)."""
+"""Models of daily quotas, perceptual hashes and near duplicates of attacks (R25, R26)."""
 
 from django.conf import settings
 from django.db import models

@@ -1,4 +1,4 @@
-"""Near duplicates: pictures that look like an earlier one, flagged for organizers and never refused (R26)."""
+"""Finds near duplicates: pictures that look like an earlier one, flagged for organizers, never refused (R26)."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -18,7 +18,7 @@ from picture_files.png import PictureDamaged, decode_png
 from picture_files.store import PictureMissing, picture_key, picture_store
 
 HASHED_AT_ONCE = 200
-# A picture without structure is near all others without: the nearest are enough to look at.
+# All pictures without structure are near each other: only the nearest ones are compared.
 MOST_PAIRS = 20
 log = structlog.get_logger(__name__)
 
@@ -64,7 +64,7 @@ def _pairs(
 
 
 def unreviewed_pairs(*, seen: bool) -> QuerySet[NearDuplicate]:
-    """Return the pairs that nobody has looked at yet, the nearest first; with `seen` those that somebody has."""
+    """Return the pairs that no organizer has reviewed, the nearest first; with `seen` the reviewed ones."""
     rows = NearDuplicate.objects.filter(seen_at__isnull=not seen).select_related("image", "like", "seen_by")
     rows = rows.prefetch_related("image__attacks__team", "like__attacks__team")
     return rows.order_by("-seen_at", "-pk") if seen else rows.order_by("distance", "pk")

@@ -1,7 +1,7 @@
 """The daily quota of pictures per team (R25), by calendar day in the contest's zone.
 
-Teams that were merged count together. Every change holds the row of the team they became part of, so that two uploads
-at nine of ten cannot both be the tenth.
+Merged teams count together. Every change locks the row of the team that they became part of, so that of two uploads
+at nine of ten only one can be the tenth.
 """
 
 from datetime import date, datetime
@@ -31,7 +31,7 @@ def quota_left(team: Team, *, policy: Policy, now: datetime) -> int:
 
 
 def day_ends(policy: Policy, now: datetime) -> datetime:
-    """Return when the day of `now` ends, and with it what was sent on it counts no more."""
+    """Return when the day of `now` ends, and with it the quota of that day."""
     return day_span(calendar_day(now, policy.time_zone), policy.time_zone)[1]
 
 
@@ -42,7 +42,7 @@ def check_quota(team: Team, *, policy: Policy, now: datetime) -> None:
 
 
 def take_quota(whole: Team, *, policy: Policy, now: datetime) -> int:
-    """Count one picture more, inside the transaction that records it; return the how many-th of the day it is.
+    """Count one more picture, inside the transaction that records it; return its number on that day, from 1 on.
 
     `whole` is what `lock_team_quota` returned. Raises TooMany (`quota_used`).
     """
@@ -57,7 +57,7 @@ def take_quota(whole: Team, *, policy: Policy, now: datetime) -> int:
 
 
 def lock_team_quota(team: Team) -> Team:
-    """Lock and return what the team is part of now; asked again, because it may be merged while the lock is awaited."""
+    """Lock and return the team that `team` is part of now; repeated, as it may be merged while waiting for the lock."""
     while True:
         held = Team.objects.select_for_update(no_key=True).get(pk=final_team(team).pk)
         if held.merged_into_id is None:

@@ -36,8 +36,8 @@ class Receipt:
 
 
 def attack_receipt(attack: Attack, *, unrestricted: bool, now: datetime) -> Receipt:
-    """Return the receipt. It names the attack it copies once that one is public, or where `unrestricted`: before, it
-    would reveal what another team sent (R24).
+    """Return the receipt. It names the copied attack only if that is public, or if `unrestricted`: otherwise it would
+    reveal what another team sent (R24).
     """
     week = week_called(attack.week)
     original = attack.copy_of

@@ -1,4 +1,4 @@
-"""Queries for attacks, and who may see which."""
+"""Queries for attacks, restricted to those that a reader may see."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -15,24 +15,24 @@ from labeling.models import Image
 from policy.calendar import Week
 from scoring.models import Defense
 
-# Of how many pictures of a team the page that sends more is told, so that it knows what was sent before.
+# How many pixel hashes of a team the upload page gets, to recognize pictures sent before.
 MOST_KNOWN = 2_000
 
 
 def attacks_by_team(team: Team) -> QuerySet[Attack]:
-    """Return what the team, and those that became part of it, sent; newest first."""
+    """Return the attacks of the team and of teams merged into it; newest first."""
     rows = Attack.objects.filter(team__in=teams_counted_together(team)).select_related("image", "team")
     return rows.order_by("-received_at", "-pk")
 
 
 def attacks_of_pictures(team: Team, images: Iterable[int]) -> QuerySet[Attack]:
-    """Return what the team, and those that became part of it, sent of these pictures and did not take back, in the
-    order of receipt."""
+    """Return the attacks, not withdrawn, of the team and of teams merged into it with these pictures, in the order of
+    receipt."""
     return attacks_by_team(team).filter(image__in=images, withdrawn_at=None).order_by("received_at", "pk")
 
 
 def attacks_received(week: str = "") -> QuerySet[Attack]:
-    """Return what every team sent in the week of this name, or ever; newest first."""
+    """Return the attacks of all teams in the week of this name, or of all weeks; newest first."""
     rows = Attack.objects.select_related("image", "team", "copy_of", "sent_by").order_by("-received_at", "-pk")
     return rows.filter(week=week) if week else rows
 
@@ -43,8 +43,8 @@ def weeks_of_attacks() -> QuerySet[Attack, str]:
 
 
 def attack_seen_by(public_id: str, *, team: Team | None, organizer: bool, now: datetime) -> Attack:
-    """Return the attack with this ID where the reader may know of it (R24): their own, an organizer any, everybody a
-    public one. NotFound in the same words for what is under embargo and for what is not there."""
+    """Return the attack with this ID if the reader may know of it (R24): their team's own, any for an organizer, a
+    public one for everybody. NotFound with the same message for one under embargo and one that does not exist."""
     may_see = public_attack_condition(now=now)
     if team is not None:
         may_see |= Q(team__in=teams_counted_together(team))
@@ -68,7 +68,7 @@ def picture_sent(public_id: str) -> Image | None:
 
 
 def attacks_of_week(week: Week, *, now: datetime) -> QuerySet[Attack]:
-    """Return what everybody may know of a week's attacks, in the order of receipt: nothing before it ended."""
+    """Return the public attacks of a week, in the order of receipt: none before the week ended."""
     rows = public_attacks(now=now).filter(received_at__gte=week.start, received_at__lt=week.end)
     return rows.select_related("image", "team", "copy_of").order_by("received_at", "pk")
 
@@ -76,21 +76,21 @@ def attacks_of_week(week: Week, *, now: datetime) -> QuerySet[Attack]:
 def waiting_for_board(now: datetime) -> list[Defense]:
     """Return the defenses with a stake whose time is over: a picture sent now wins nothing of it (R36).
 
-    Together with contest.defenses.selectors.staked these are all that have one.
+    Together with contest.defenses.selectors.staked these are all defenses with a stake in force.
     """
     waiting = (stake.defense for stake in stakes_in_force() if is_due(stake, now))
     return sorted(waiting, key=lambda defense: (defense.name, defense.pk))
 
 
 def any_at_stake(moment: datetime) -> bool:
-    """Say whether a picture that was sent at `moment` could win anything, by what is known of the stakes of then."""
+    """Say whether a picture sent at `moment` could win anything, by the stakes of that time."""
     begun = Stake.objects.filter(staked_at__lte=moment).select_related("defense__entry")
     in_force = begun.filter(Q(ended_at__isnull=True) | Q(ended_at__gt=moment))
     return any(not is_due(stake, moment) for stake in in_force)
 
 
 def against_all(attack: Attack) -> str:
-    """Return what a receipt says that names no defense: what that could win when it was received."""
+    """Return the words of a receipt that names no defense: against which defenses it could win when received."""
     if any_at_stake(attack.received_at):
         return "all defenses that were at stake then"
     return "every published defense; no prize could be won then"

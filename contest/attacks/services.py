@@ -1,4 +1,4 @@
-"""Receiving and withdrawing attacks: bit-exact, within the quota, embargoed until their week ends (R2, R23-R26)."""
+"""Services that receive attacks, bit-exact and within the quota, and withdraw them in their week (R2, R23-R26)."""
 
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -63,7 +63,7 @@ def attack_receive(
     `targets` are public IDs of defenses that are staked now; none means all of them. A refused picture costs no quota;
     it counts among the refusals of the hour, unless the same file was sent before; `counted` is shared by the pictures
     of one upload. Nothing is decoded for a team without quota or with too many refusals, and nothing is stored before
-    the quota is taken. The receipt is written to `by` in the same transaction: an attack without one cannot be (R26).
+    the quota is taken. The receipt to `by` is stored in the same transaction: so every attack has one (R26).
 
     Raises NotAllowed (`not_entitled`), TooMany (`quota_used`, `too_many_refused`), Busy, PictureRefused with what to
     change, SentBefore (R26), InvalidInput (`not_staked`, `an_example`).
@@ -71,7 +71,7 @@ def attack_receive(
     team = final_team(team)
     check_entitled(team, now=now)
     aimed = targets_of(targets, now=now)
-    # What was sent before is told also to who has nothing left: an upload whose answer was lost is sent again.
+    # A team without quota also gets the receipt of a picture sent before: its first response may have been lost.
     _refuse_sent_before(team, original_sha256=sha256(data).hexdigest())
     quota.check_quota(team, policy=policy, now=now)
     with upload_rates.count_refusals(team, UploadKind.ATTACK, counted):
@@ -79,7 +79,7 @@ def attack_receive(
     with upload_rates.count_refusals(team, UploadKind.ATTACK):
         _refuse_sent_before(team, image__pixels_sha256=picture.pixels_sha256)
         _refuse_example(picture)
-    with storing_files():  # before the rows are locked, as for everybody who stores files
+    with storing_files():  # before the rows are locked, as in all code that stores files
         whole = quota.lock_team_quota(team)
         _refuse_sent_before(team, image__pixels_sha256=picture.pixels_sha256)
         of_quota = quota.take_quota(whole, policy=policy, now=now)
@@ -109,7 +109,7 @@ def attack_receive(
 
 @transaction.atomic
 def attack_withdraw(*, attack: Attack, by: User, now: datetime) -> Attack:
-    """Take an attack back while its week lasts: it is never labeled nor published, and still counts for the quota.
+    """Withdraw an attack while its week lasts: it is never labeled nor published, and still counts for the quota.
 
     Raises Conflict (`withdrawn`, `week_over`).
     """
@@ -117,7 +117,7 @@ def attack_withdraw(*, attack: Attack, by: User, now: datetime) -> Attack:
     held = Attack.objects.select_for_update(no_key=True).get(pk=attack.pk)
     if held.withdrawn_at is not None:
         raise Conflict("This picture was withdrawn before.", "withdrawn")
-    # A panel that was dealt already says that the week is over by the clock of another machine.
+    # If its panel was dealt, the week is over by the clock of another machine.
     dealt = image.dealt_at is not None and image.received_at == held.received_at
     if now >= week_called(held.week).end or dealt:
         raise Conflict("The week of this picture is over: it is public, and can no longer be withdrawn.", "week_over")
@@ -138,8 +138,8 @@ def check_entitled(team: Team, *, now: datetime) -> None:
 
 
 def targets_of(public_ids: Collection[str], *, now: datetime) -> list[Defense]:
-    """Return the defenses with these IDs; InvalidInput (`not_staked`) names those that a picture sent at `now` wins
-    nothing of."""
+    """Return the defenses with these IDs; InvalidInput (`not_staked`) names those against which a picture sent at `now`
+    can win nothing."""
     wanted = {each for each in public_ids if each}
     written = [each for each in wanted if each.isprintable()]
     found = list(staked(now).filter(public_id__in=written).order_by("public_id")) if written else []
@@ -149,7 +149,7 @@ def targets_of(public_ids: Collection[str], *, now: datetime) -> list[Defense]:
 
 
 def _not_staked(missing: set[str], now: datetime) -> str:
-    """Say of which defenses nothing can be won: those that wait for the board, and the others."""
+    """Return the error text that names defenses without a prize to win: those that wait for the board, and others."""
     waiting = {each.public_id for each in waiting_for_board(now)}
     words = ""
     if over := sorted(missing & waiting):
@@ -191,7 +191,7 @@ def _refuse_sent_before(team: Team, **same: str) -> None:
 def _refuse_example(picture: CanonicalPicture) -> None:
     """Raise InvalidInput (`an_example`) for a worked example of the tutorial, which everybody can see (R5).
 
-    Of the pictures whose answers are secret the sender is told nothing (R6): they get a receipt like any other.
+    A picture whose answer is secret is not refused, which would reveal it (R6): it gets a receipt like any other.
     """
     if KnownPicture.objects.filter(image__pixels_sha256=picture.pixels_sha256, use=KnownUse.TUTORIAL).exists():
         words = "This picture is a worked example of the tutorial: its answers are public. Send another one."
@@ -199,11 +199,11 @@ def _refuse_example(picture: CanonicalPicture) -> None:
 
 
 def _assign_credit(image: Image) -> None:
-    """Let the first attack that was not withdrawn have the credit, and say when the picture is due (R24, R26).
+    """Give the credit to the first attack that was not withdrawn, and set when labeling may begin (R24, R26).
 
-    A picture that organizers took in to be labeled keeps its own time; one that was never meant to be labeled, or that
-    came as an attack, is due when the week of that first attack ends, and never when none is left. One that is never
-    published stays as the organizers left it: no case can come of it (contest.core.embargo).
+    A picture that organizers imported for labeling keeps its own time; one that was not meant to be labeled, or that
+    came as an attack, is due when the week of that first attack ends, and never if no attack is left. A picture that is
+    never published stays as the organizers left it: it can have no case (contest.core.embargo).
     """
     kept = image.attacks.filter(withdrawn_at__isnull=True).select_related("team")
     standing = list(kept.order_by("received_at", "pk"))
@@ -225,11 +225,11 @@ def _assign_credit(image: Image) -> None:
 
 
 def _name_source(image: Image, first: Attack) -> None:
-    """Let a picture that came as an attack come from who has the credit: it must not name who withdrew it (R24)."""
+    """Set the source of a picture to the attack with the credit: it must not name a team that withdrew it (R24)."""
     if image.origin != Origin.ATTACK:
         return
     image.source_id = first.team.public_id
-    # A record that was built from the releases knows the file of the picture alone.
+    # A database rebuilt from releases has only the file of the picture.
     if first.original_sha256:
         image.original_sha256, image.original_format = first.original_sha256, first.original_format
 
@@ -239,7 +239,7 @@ def _name_source(image: Image, first: Attack) -> None:
 
 @dataclass(frozen=True, slots=True)
 class UploadResult:
-    """What came of one picture: its receipt, or why it was refused. `earlier` is the receipt of the same picture."""
+    """The result for one picture: its receipt, or why it was refused. `earlier`: a former receipt of it."""
 
     name: str
     attack: Attack | None = None
@@ -254,11 +254,11 @@ class UploadResult:
 def pictures_send(
     *, team: Team, by: User, parts: Iterable[UploadedFile], targets: Collection[str], policy: Policy, now: datetime
 ) -> list[UploadResult]:
-    """Take what can be taken of an upload whose last byte had arrived at `now`, and write one letter about it.
+    """Receive the acceptable pictures of an upload whose last byte arrived at `now`, and write one message about it.
 
     Raises what concerns all of them: NotAllowed (`not_entitled`), TooMany (`too_many_refused`), InvalidInput
-    (`not_staked`). Once too many were refused, what is left of the upload is not unpacked. What was sent before gets
-    its receipt all the same: its answer may have been lost.
+    (`not_staked`). Once too many were refused, the rest of the upload is not unpacked. A picture sent before gets its
+    receipt nevertheless: the first response may have been lost.
     """
     check_entitled(team, now=now)
     targets_of(targets, now=now)

@@ -1,7 +1,7 @@
 """Reads the pictures of an upload, single files or archives, one at a time and within limits.
 
-An archive is a stranger's file: its list is measured before it is read, nothing in it is unpacked to disk, and an
-archive inside it is refused.
+An archive is not trusted: its list of entries is measured before it is read, nothing in it is unpacked to disk, and
+an archive inside it is refused.
 """
 
 import io
@@ -25,7 +25,7 @@ NO_PICTURE = (
 )
 TOO_MANY_PICTURES = "The zip has {count} pictures. Put at most {most} into one."
 _ARCHIVE = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
-# An entry of the list has 46 bytes, and a name and notes that are short where nobody means harm.
+# An entry of the list has 46 bytes, and a name and notes, which are short in an honest archive.
 _MOST_LIST_BYTES = MOST_ENTRIES * 1024
 # Folders and what systems add are listed too.
 _MOST_LISTED = MOST_ENTRIES * 8
@@ -87,7 +87,7 @@ def _archive(name: str, data: bytes) -> Iterator[UploadedFile]:
 
 
 def _measure(data: bytes) -> None:
-    """Refuse a list too long to be read into memory: what it says of itself is checked before it is believed."""
+    """Refuse a list of entries too long to be read into memory: its stated length is checked first."""
     if len(data) > MOST_BYTES:
         raise _wrong(f"The zip has more than {MOST_BYTES // 1024**2} MiB. Send several smaller ones.", "too_many_bytes")
     try:
