@@ -1,4 +1,4 @@
-"""Associations of teams with the contest: they compete, are marked, and are never paid (R27)."""
+"""Services for associations of teams with the contest: such teams compete, are marked, and are never paid (R27)."""
 
 from datetime import UTC, datetime
 
@@ -28,7 +28,7 @@ def association_declare(
 ) -> Association:
     """Declare that a team is associated with the contest from `since` on and before `until`; None: until it is ended.
 
-    It may begin in the past: what was won since then is not paid either. InvalidInput for a time before EARLIEST or
+    It may begin in the past: prizes won since then are not paid either. InvalidInput for a time before EARLIEST or
     without an end after its beginning, Conflict (`overlaps`) where the team is associated already.
     """
     _check_organizer(by)
@@ -48,9 +48,9 @@ def association_declare(
 
 @transaction.atomic
 def association_end(*, association_id: int, until: datetime, by: User, now: datetime) -> Association:
-    """Say when an open association ends. What has a past end stays as it is: money was counted by it.
+    """Set when an open association ends. A past end never changes, because money was computed by it.
 
-    One that should never have been is taken back by `association_mistaken`.
+    `association_mistaken` takes back an association that should never have been declared.
     """
     _check_organizer(by)
     found = _lock_association(association_id)
@@ -72,8 +72,8 @@ def association_end(*, association_id: int, until: datetime, by: User, now: date
 def association_mistaken(*, association_id: int, reason: str, by: User, now: datetime) -> AssociationMistake:
     """Record that an association was declared in error: it becomes void, also for the past.
 
-    It stays in the record with what takes it back; prizes that were counted by it correct themselves (R22). There is no
-    way back: a true association is declared anew. Conflict (`mistaken_already`) the second time.
+    It stays in the record with the mistake; the next settlement corrects prizes computed by it (R22). This cannot be
+    undone: a true association is declared as a new one. Conflict (`mistaken_already`) the second time.
     """
     _check_organizer(by)
     said = clean_words(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
@@ -93,11 +93,11 @@ def _record(action: str, of: Association, by: User, now: datetime, why: str = ""
 
 
 def _refuse_overlap(team: Team, since: datetime, until: datetime | None, *, but: int = 0) -> None:
-    """Refuse a time of which a part is declared already: everybody reads each of them on the team's page.
+    """Refuse a time that overlaps with another association: each of them is public on the team's page.
 
-    One declared in error counts for nothing and is in nobody's way.
+    An association declared in error does not count.
     """
-    Team.objects.select_for_update(no_key=True).get(pk=team.pk)  # two at once wait for each other
+    Team.objects.select_for_update(no_key=True).get(pk=team.pk)  # simultaneous requests wait for each other
     others = Association.objects.filter(team=team, mistake=None).exclude(pk=but)
     overlaps = Q(until__isnull=True) | Q(until__gt=since)
     if until is not None:

@@ -1,4 +1,4 @@
-"""Entitlement to attack (R25): a member's paper checked by an organizer, or a grant of the board."""
+"""Services for the entitlement to attack (R25): a member's paper checked by an organizer, or a grant of the board."""
 
 from datetime import datetime
 
@@ -25,7 +25,7 @@ MOST_CHARACTERS = 2_000
 
 @transaction.atomic
 def entitlement_request(*, by: User, arxiv_id: str, paper_email: str, now: datetime) -> Entitlement:
-    """Ask that the captain's team be entitled by a paper, whose author is a member with this confirmed address.
+    """Request that the captain's team is entitled by a paper whose author is a member with this confirmed address.
 
     InvalidInput (`arxiv_id`, `paper_email`); Conflict while another request waits, or when the team
     is entitled already.
@@ -149,9 +149,9 @@ def grant_check(team: Team, *, now: datetime) -> None:
 
 @transaction.atomic
 def entitlement_revoke(*, number: int, words: str, by: User, now: datetime) -> Entitlement:
-    """Take back that a paper was accepted, with a reason that the team reads; what it sent before stays.
+    """Revoke an accepted paper, with a reason that the team reads; attacks sent before stay.
 
-    Conflict (`not_accepted`) for what is not in force, and for a grant (`a_grant`), which the board itself revokes.
+    Conflict (`not_accepted`) for one that is not in force, and for a grant (`a_grant`), which only the board revokes.
     """
     _check_organizer(by)
     said = clean_words(words, field="words", ask="Write the reason: the team reads it.", most=MOST_CHARACTERS)
@@ -164,7 +164,7 @@ def entitlement_revoke(*, number: int, words: str, by: User, now: datetime) -> E
 
 @transaction.atomic
 def grant_revoke(*, number: int, reason: str, by: MotionMandate, now: datetime) -> Entitlement:
-    """Let the board take a grant back: a decision of its own, with a public reason.
+    """Revoke a grant by a decision of the board, with a public reason.
 
     NotAllowed without a mandate of the board, InvalidInput (`reason`) without a reason, Conflict (`not_accepted`) for
     what is not in force.
@@ -193,7 +193,7 @@ def _accepted(rows: QuerySet[Entitlement], number: int) -> Entitlement:
 
 
 def _revoked(found: Entitlement, words: str, by: User, now: datetime) -> Entitlement:
-    # Who accepted it, and when, stays with it; the step says who took that back.
+    # The row keeps who accepted it, and when; the step says who revoked it.
     found.state = EntitlementState.REVOKED
     found.save(update_fields=["state"])
     _step(found, EntitlementStepKind.REVOKED, words, by, now)

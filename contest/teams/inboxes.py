@@ -1,6 +1,6 @@
-"""Normalises e-mail addresses to an inbox and an institution. Pure."""
+"""Normalises e-mail addresses: to the inbox they lead to, and to the institution's domain. Pure."""
 
-# Provider -> (the name its addresses are compared under, what it ignores before the +).
+# Provider -> (the domain under which its addresses are compared, characters it ignores before the +).
 _GMAIL, _PROTON = ("gmail.com", "."), ("proton.me", "._-")
 _PROVIDERS = {
     "gmail.com": _GMAIL,
@@ -14,7 +14,7 @@ _PROVIDERS = {
 
 
 def inbox(address: str) -> str:
-    """Return the address under which all that lead to the same inbox are equal; empty for none."""
+    """Return an address that is equal for all addresses of the same inbox; empty for an invalid one."""
     name, at, domain = address.strip().lower().rpartition("@")
     if not at or domain not in _PROVIDERS:
         return name + at + domain
@@ -22,7 +22,7 @@ def inbox(address: str) -> str:
     return "".join(letter for letter in name.partition("+")[0] if letter not in ignored) + "@" + provider
 
 
-# Where anybody gets an address: two people there have nothing in common.
+# Providers where anybody gets an address: two people there have nothing in common.
 _ANYBODY = {
     *_PROVIDERS,
     *("aol.com", "gmx.com", "gmx.de", "gmx.net", "web.de", "t-online.de", "mail.com", "mail.ru", "yandex.com"),
@@ -30,13 +30,13 @@ _ANYBODY = {
     *("qq.com", "163.com", "126.com", "sina.com", "foxmail.com", "naver.com", "hey.com", "tutanota.com", "posteo.de"),
     *("mailbox.org", "free.fr", "orange.fr", "laposte.net", "libero.it", "hotmail.co.uk", "hotmail.fr", "live.de"),
 }
-# Below these, in countries that have them, an institution has its name: ox.ac.uk, and not ac.uk.
+# Second-level domains below which institutions have their names: the institution is ox.ac.uk, not ac.uk.
 _SECOND_LEVELS = {"ac", "co", "com", "edu", "gov", "go", "gob", "gouv", "mil", "net", "ne", "or", "org", "res", "uni"}
 
 
 def institution(address: str) -> str:
-    """Return the domain of the institution that an address, or a domain, is of: `ox.ac.uk` for somebody at its
-    department of physics. Empty where anybody may have one, and for none."""
+    """Return the institution's domain for an address or a domain: `ox.ac.uk` for an address of its department of
+    physics. Empty for providers where anybody gets an address, and for invalid input."""
     domain = address.strip().lower().rpartition("@")[2].strip(".")
     labels = [label for label in domain.split(".") if label]
     if len(labels) < 2 or domain in _ANYBODY:

@@ -1,4 +1,4 @@
-"""Invitations to a team: by its captain, valid once and for 14 days."""
+"""Services for invitations to a team: sent by its captain, valid once and for 14 days."""
 
 import secrets
 from dataclasses import dataclass
@@ -20,21 +20,21 @@ from contest.teams.services import lock_captain, lock_team, member_add
 
 VALID_FOR = timedelta(days=14)
 MOST_OPEN = 20
-# Letters, not invitations: one that was withdrawn counts as well.
+# Limits on letters, not on open invitations: withdrawn ones count as well.
 MOST_A_DAY, MOST_TO_ONE_A_DAY = 40, 3
 _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class NewTeamInvitation:
-    """An invitation with its secret, which goes into the letter and is kept nowhere."""
+    """An invitation with its secret, which goes into the letter and is not stored."""
 
     invitation: TeamInvitation
     secret: str
 
 
 def team_invitation_state(invitation: TeamInvitation, *, now: datetime) -> InvitationState:
-    """Return what has become of an invitation."""
+    """Return the state of an invitation."""
     if invitation.accepted_at is not None:
         return InvitationState.ACCEPTED
     if invitation.withdrawn_at is not None:
@@ -48,7 +48,7 @@ def _unfinished(team: Team) -> QuerySet[TeamInvitation]:
 
 @transaction.atomic
 def team_invite(*, by: User, email: str, now: datetime) -> NewTeamInvitation:
-    """Invite an address to the captain's team, and write to it; whether it has an account is told to nobody.
+    """Invite an address to the captain's team by a letter; nobody learns whether it has an account.
 
     InvalidInput (`email`) when it is no address; Conflict when it is a member's (`is_member`), has an open invitation
     (`invited_already`), or too many are open (`too_many`); TooMany (`letters_today`) beyond a day's letters of a
@@ -113,7 +113,7 @@ def team_invitation_withdraw(*, by: User, invitation_id: int, now: datetime) -> 
 
 
 def team_invitation_of(secret: str, *, now: datetime) -> TeamInvitation:
-    """Return the open invitation of a link; NotFound (`link_over`) for every other link, whatever is wrong with it."""
+    """Return the open invitation of a link; NotFound (`link_over`) for every other link, whatever the reason."""
     found = TeamInvitation.objects.select_related("team").filter(token_sha256=digest_of(secret)).first()
     if found is None or team_invitation_state(found, now=now) is not InvitationState.OPEN:
         raise NotFound(
@@ -126,16 +126,16 @@ def team_invitation_of(secret: str, *, now: datetime) -> TeamInvitation:
 
 @transaction.atomic
 def team_invitation_accept(*, secret: str, user: User, now: datetime, joined_at: datetime | None = None) -> Member:
-    """Let `user` join the team of a link, which is used up by it. `joined_at` is the contest's time where it is not
-    `now`, which links go by.
+    """Let `user` join the team of a link, which is then used up. `joined_at` is the contest's time if it differs from
+    `now`, which decides about links.
 
     NotFound for a link that is over; Conflict for somebody with another role (R8) or another team.
     """
     team = lock_team(team_invitation_of(secret, now=now).team_id)
-    # Looked at again with the team held: of two who open the same link, one joins.
+    # Checked again with the team locked: of two people who open the same link, one joins.
     invitation = team_invitation_of(secret, now=now)
     member = member_add(team=team, user=user, now=joined_at or now)
-    # The address is not needed any more: who joined is a member, perhaps by another address of theirs.
+    # The address is no longer needed: the person is a member, perhaps with another address.
     invitation.accepted_at, invitation.email = now, ""
     invitation.save(update_fields=["accepted_at", "email"])
     notify_team(team, "joined", now=joined_at or now, who=user.username)

@@ -1,4 +1,4 @@
-"""Letters to researchers about accounts and teams, in English."""
+"""Letters (e-mails) and messages to researchers about accounts and teams, in English."""
 
 from datetime import datetime
 from typing import Any
@@ -61,8 +61,9 @@ def team_invitation_letter(invitation: TeamInvitation, secret: str) -> EmailMess
 def notify_team(team: Team, what: str, *, now: datetime, **context: Any) -> None:
     """Tell everybody who is a member at this moment that something about the team changed.
 
-    `what`: `joined`, `left`, `removed`, `captain` (with `who`), `merged` (with `into` and `reason`). Who leaves
-    may take the entitlement along: `not_entitled`. They are told as people: one who goes with it hears of it still.
+    `what`: `joined`, `left`, `removed`, `captain` (with `who`), `merged` (with `into` and `reason`). If the
+    team loses its entitlement with a member who leaves: `not_entitled`. Recipients are the members of this moment, so
+    somebody who is about to leave gets the message too.
     """
     members = User.objects.filter(membership__team=team)
     notify(

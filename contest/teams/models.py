@@ -1,4 +1,4 @@
-"""Members, entitlements, associations and merges of teams (R8, R25, R27)."""
+"""Models of teams: past members, invitations, entitlements, associations and merges (R8, R25, R27)."""
 
 from django.conf import settings
 from django.db import models
@@ -68,8 +68,8 @@ class Association(models.Model):
 
 
 class AssociationMistake(models.Model):
-    """An association was declared in error: since then it counts as if it had never been. Append-only, as money was
-    counted by the association before."""
+    """Records that an association was declared in error: since then it does not count, also for the past. Append-only,
+    as money was computed by the association before."""
 
     association = models.OneToOneField(Association, on_delete=models.PROTECT, related_name="mistake")
     reason = models.TextField()
@@ -139,7 +139,7 @@ class EntitlementStep(models.Model):
 
 
 class SamePersonHint(models.Model):
-    """What says that two accounts are one person: a hint for organizers, nothing follows by itself. Append-only."""
+    """A hint for organizers that two accounts are one person, without automatic effect. Append-only."""
 
     first = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     second = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
@@ -158,7 +158,7 @@ class SamePersonHint(models.Model):
 
 
 class TeamMerge(models.Model):
-    """One team became part of another, which their quota and their prizes count for since. Append-only."""
+    """Records that one team became part of another, to which its quota and prizes count since. Append-only."""
 
     team = models.OneToOneField(Team, on_delete=models.PROTECT, related_name="merge")
     into = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="merges")

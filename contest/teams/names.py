@@ -1,9 +1,9 @@
-"""Valid team names: plain letters, so that no name imitates another. Pure."""
+"""Validates team names: plain letters, so that no name imitates another. Pure."""
 
 import re
 
 SHORTEST, LONGEST = 2, 40
-# What the pages and the ledger call themselves.
+# Names that the pages and the ledger use for themselves.
 TAKEN = frozenset({"unanimous", "contest", "the contest", "organizer", "organizers", "board", "review board", "pool"})
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._&+'-]*")
 
@@ -14,7 +14,7 @@ def tidy_name(typed: str) -> str:
 
 
 def name_problem(name: str) -> str:
-    """Return in words why no team is called this, empty when one may be."""
+    """Return in words why a team may not have this name; empty if it may."""
     if not SHORTEST <= len(name) <= LONGEST:
         return f"A team's name has {SHORTEST} to {LONGEST} characters."
     if not _PLAIN.fullmatch(name):

@@ -1,4 +1,4 @@
-"""Registration of researchers by a link in an e-mail (R8, R25)."""
+"""Services for the registration of researchers by a link in an e-mail (R8, R25)."""
 
 from django.contrib.auth.models import User
 from django.core import signing
@@ -15,7 +15,7 @@ _SALT = "address to register"
 
 
 def registration_request(*, email: str) -> None:
-    """Write to the address: how to make an account, or that it has one. InvalidInput (`email`) when it is none.
+    """Write to an address how to make an account, or that it has one. InvalidInput (`email`) if it is no address.
 
     The caller learns nothing of which of the two it was.
     """

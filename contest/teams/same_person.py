@@ -1,6 +1,6 @@
-"""Hints that two accounts belong to one person, for organizers only (R25).
+"""Finds hints that two accounts belong to one person, for organizers only (R25).
 
-Only what is kept anyway is looked at, and the figures hold no address: what is forgotten elsewhere is not kept here.
+Only data that is stored anyway is compared, and no hint holds an address: data deleted elsewhere is not kept here.
 """
 
 from collections import defaultdict
@@ -24,7 +24,7 @@ from contest.core.teams import final_team
 from contest.teams.inboxes import inbox
 from contest.teams.models import Entitlement, SamePersonHint
 
-# More accounts than this behind one client address are an institute or a proxy, and say nothing about two of them.
+# More accounts than this behind one client address mean an institute or a proxy, which is no hint.
 MOST_SHARING = 4
 LOOK_EVERY = timedelta(hours=1)
 _LAST_LOOK = "same-persons-last-look"
@@ -36,7 +36,7 @@ Key = tuple[int, int, str]
 def same_persons_find(*, now: datetime, by: User | None = None) -> int:
     """Record the pairs of accounts, one of which competes, that look like one person. Returns how many are new.
 
-    `by` is the organizer who asks for it; None: it is the time for it.
+    `by` is the organizer who started it; None: the periodic sweep.
     """
     competing = set(AccountRole.objects.filter(role=Role.TEAM).values_list("user_id", flat=True))
     known: set[Key] = set(SamePersonHint.objects.values_list("first_id", "second_id", "by"))
@@ -58,7 +58,7 @@ def same_persons_find(*, now: datetime, by: User | None = None) -> int:
 
 
 def same_persons_find_periodically(*, now: datetime) -> int:
-    """Look when nobody has for LOOK_EVERY: for sweeps that come oftener. Forgetting when that was costs a look."""
+    """Search at most once per LOOK_EVERY, for sweeps that run more often; if the cache loses the time, once more."""
     return same_persons_find(now=now) if cache.add(_LAST_LOOK, now, LOOK_EVERY.total_seconds()) else 0
 
 
@@ -92,7 +92,7 @@ def _of_two_teams(one: Entitlement, other: Entitlement) -> Iterator[tuple[Pair, 
     teams = {final_team(each.team).public_id for each in (one, other)}
     accounts = {one.author_id, other.author_id}
     if accounts == {one.author_id}:
-        # The author went from one team to the other: it is who asked for each that may be one person.
+        # The author may have changed teams: the hint is about the two accounts that made the requests.
         accounts = {one.asked_by_id, other.asked_by_id}
     if len(teams) == 2 and None not in accounts and len(accounts) == 2:
         named = {"papers": sorted({one.arxiv_id, other.arxiv_id}), "teams": sorted(teams)}

@@ -27,7 +27,7 @@ def teams_matching(rows: QuerySet[Any], text: str) -> QuerySet[Any]:
 
 
 def other_teams(numbers: Collection[int]) -> QuerySet[Team]:
-    """Return the teams that are no part of another one, but those with these numbers, in the order of their names."""
+    """Return the teams that are not merged into another, except those with these numbers, by name."""
     return Team.objects.filter(merged_into=None).exclude(pk__in=numbers).order_by("name", "pk")
 
 
@@ -55,7 +55,7 @@ def entitlements_of(team: Team) -> QuerySet[Entitlement]:
 def entitlement_in_force(team: Team, now: datetime) -> Entitlement | None:
     """Return why the team may attack (R25): a grant, or an accepted paper whose author is a member now; or None.
 
-    A paper speaks for one team at a time: the one its author is in.
+    A paper entitles one team at a time: the one its author is in.
     """
     here = Exists(Member.objects.filter(user=OuterRef("author"), team=final_team(team)))
     return _accepted(team, now).filter(Q(kind=EntitlementKind.GRANT) | Q(here)).order_by("decided_at", "pk").first()
@@ -66,7 +66,7 @@ def _accepted(team: Team, now: datetime) -> QuerySet[Entitlement]:
 
 
 def speaks_for(user: User, team: Team, now: datetime) -> bool:
-    """Say whether the team may attack by papers of `user` alone, and so no longer once they leave it."""
+    """Say whether the team may attack only by papers of `user`, and so no longer once they leave it."""
     if not is_entitled(team, now):
         return False
     here = Exists(Member.objects.filter(user=OuterRef("author"), team=final_team(team)).exclude(user=user))
@@ -82,7 +82,7 @@ def is_paid(team: Team, at: datetime) -> bool:
     """Say whether the team could be paid for what it did at `at`: no association covers that moment (R27), save one
     that was declared in error.
 
-    Teams that were one by then count together: nobody becomes paid by joining another team.
+    Teams merged by then count together: no team becomes paid by being merged into another.
     """
     covers = Q(since__lte=at) & (Q(until__isnull=True) | Q(until__gt=at))
     return not Association.objects.filter(covers, mistake=None, team__in=_together_at(team, at)).exists()
@@ -125,7 +125,7 @@ def pending_requests() -> QuerySet[Entitlement]:
 
 
 def grants_given() -> QuerySet[Entitlement]:
-    """Return what the board granted (R25), also what it took back, with every step of it; newest first."""
+    """Return the grants of the board (R25), also revoked ones, with their steps; newest first."""
     granted = Entitlement.objects.filter(kind=EntitlementKind.GRANT).select_related("team", "decision__decided_by")
     return granted.prefetch_related("steps__made_by").order_by("-decided_at", "-pk")
 

@@ -1,4 +1,4 @@
-"""Creating, joining, leaving, leading and merging teams (R8, R25). Each change locks the team's row."""
+"""Services that create, join, leave, lead and merge teams (R8, R25). Each change locks the team's row."""
 
 from datetime import datetime
 from typing import Any
@@ -116,7 +116,7 @@ def lock_team(team_id: int) -> Team:
 def member_end(member: Member, *, now: datetime, forgotten: bool = False) -> None:
     """End a membership and record it, without the person's name if `forgotten`. The caller holds the team's row.
 
-    A captain's place goes to who has been in the team longest. With the last member, what the team waits for ends.
+    The captain's role goes to the member who joined first. With the last member, the open invitations of the team end.
     """
     team, was_captain = member.team, member.captain
     PastMember.objects.create(
@@ -167,7 +167,7 @@ def teams_merge(*, team: Team, into: Team, reason: str, by: User, now: datetime)
 def _lock_both(team: Team, into: Team) -> tuple[Team, Team]:
     if team.pk == into.pk:
         raise Conflict("A team is not merged with itself: choose another one.", "same_team", field="into")
-    # In the order of their numbers, so that two mergings at once wait for each other and never both.
+    # In the order of their numbers, so that two simultaneous mergings cannot deadlock.
     held = {number: lock_team(number) for number in sorted((team.pk, into.pk))}
     for each in held.values():
         if each.merged_into_id is not None:
@@ -180,7 +180,7 @@ def _move_members(gone: Team, stays: Team, now: datetime) -> None:
     PastMember.objects.bulk_create(
         PastMember(team=gone, user_id=each.user_id, joined_at=each.joined_at, left_at=now) for each in moving
     )
-    # A team that everybody had left is led by who leads the one that joins it.
+    # A team without members gets the captain of the team merged into it.
     led = stays.members.exists()
     for each in moving:
         Member.objects.filter(pk=each.pk).update(team=stays, captain=each.captain and not led, joined_at=now)
