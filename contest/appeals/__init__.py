@@ -1,1 +1,1 @@
-"""Appeals: what may be appealed and until when, and sending one (R18)."""
+"""Appeals of teams against rulings: which ruling may be appealed until when, and sending an appeal (R18)."""

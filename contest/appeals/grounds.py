@@ -1,4 +1,4 @@
-"""What a team may appeal now, on which side and until when, or why it may not (R18)."""
+"""Decides which rulings a team may appeal now, as sender or defender, and until when, or why it may not (R18)."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -33,14 +33,14 @@ from labeling.models import Image
 from policy.selectors import policy_at
 from scoring.models import Defense
 
-# Of what a defender may appeal, pages list and count so many.
+# The most rulings that pages list and count of those that a defender may appeal.
 MOST_LISTED = 500
 _BY_BREAKS = (StakeEnd.BROKEN, StakeEnd.VOID)
 
 
 @dataclass(frozen=True, slots=True)
 class AppealGround:
-    """That a team may appeal `ruling` before `until`. A defender's names the defense that is at stake longest."""
+    """A ruling that a team may appeal before `until`; for a defender with the defense that is at stake longest."""
 
     side: AppealSide
     ruling: Ruling
@@ -60,7 +60,7 @@ class AlreadyAppealed(Conflict):
 
 
 def reader_for(team: Team) -> Reader:
-    """Return what a team may know of pictures, as it is one with those merged into it."""
+    """Return the reader whose own attacks are those of the team and of all teams merged with it."""
     return Reader(tuple(each.pk for each in teams_counted_together(team)))
 
 
@@ -72,8 +72,8 @@ def appeal_of(team: Team, image: Image) -> Appeal | None:
 def appeal_ground(image: Image, team: Team, now: datetime) -> AppealGround:
     """Return what a team may appeal of a picture.
 
-    Raises NotFound (`not_found`) for a picture that it may not see, in the words for a missing one; Conflict where
-    there is no ruling yet that it may know (`not_ruled`), it has `appealed` (AlreadyAppealed), more taskers are at it
+    Raises NotFound (`not_found`) for a picture that it may not see, with the message for a missing one; Conflict if
+    there is no ruling that it may know (`not_ruled`), it has `appealed` (AlreadyAppealed), additional taskers answer
     (`being_decided`) or it is too late (`window_over`); NotAllowed (`wrong_side`) for a team on neither side.
     """
     reader = reader_for(team)
@@ -97,7 +97,7 @@ def appeal_ground(image: Image, team: Team, now: datetime) -> AppealGround:
 
 
 def ground_of(image: Image, team: Team, now: datetime) -> AppealGround | None:
-    """Return what a team may appeal of a picture; None where anything stands against it."""
+    """Return what a team may appeal of a picture; None if it may not."""
     try:
         return appeal_ground(image, team, now)
     except DomainError:
@@ -105,7 +105,7 @@ def ground_of(image: Image, team: Team, now: datetime) -> AppealGround | None:
 
 
 def _no_side(image: Image, reader: Reader, now: datetime) -> Conflict | NotAllowed:
-    """Return what is said to who has no side. That there is a ruling is told to nobody who may not know it (R24)."""
+    """Return the error for a team on neither side, without revealing a ruling that it may not know of (R24)."""
     known = rulings_seen_by(image, reader, now=now).last()
     if known is None or known != newest_ruling_of(image):
         return Conflict("There is no ruling on this picture yet that your team could appeal.", "not_ruled")
@@ -122,7 +122,7 @@ def _no_side(image: Image, reader: Reader, now: datetime) -> Conflict | NotAllow
 def appealable(
     team: Team, now: datetime, *, sides: Collection[AppealSide] = tuple(AppealSide), most: int | None = None
 ) -> list[AppealGround]:
-    """Return what a team may appeal now, on these sides, the nearest end first: all of it, or the first `most`."""
+    """Return what a team may appeal now on these sides, the nearest deadline first: all, or the first `most`."""
     reader = reader_for(team)
     appealed = Appeal.objects.filter(team__in=reader.teams).values("image")
     asked = Case.objects.filter(state=CaseState.PANEL).values("image")
@@ -137,7 +137,7 @@ def appealable(
 
 
 def _ruled_lately(rulings: QuerySet[Ruling], reader: Reader, now: datetime) -> QuerySet[Ruling]:
-    """Leave out what was ruled upon too long ago, unless the teams sent copies that were released since."""
+    """Leave out rulings from too long ago, unless the teams sent copies that were released since."""
     since = now - longest_window(now)
     copies = Attack.objects.filter(team__in=reader.teams, copy_of__isnull=False).values("image")
     return rulings.filter(Q(decided_at__gt=since) | (Q(image__in=copies) & ~released("image__", by=since)))
@@ -151,7 +151,7 @@ def _in_order(rulings: QuerySet[Ruling]) -> QuerySet[Ruling]:
 
 
 def _of_senders(rulings: QuerySet[Ruling], reader: Reader, now: datetime) -> Iterator[AppealGround]:
-    """Who sent a picture appeals its rejection, once its week is over; who sent a copy, from its release on."""
+    """Yield rejections that senders may appeal, once its week is over; for senders of copies, from its release on."""
     sent = public_attacks(now=now).filter(team__in=reader.teams, image=OuterRef("image"))
     first = first_receipts_of_teams(reader.teams).filter(image=OuterRef("image"))
     rejected = _in_order(rulings).filter(Exists(sent), verdict=Verdict.REJECTED).annotate(first=Exists(first))
@@ -164,7 +164,7 @@ def _of_senders(rulings: QuerySet[Ruling], reader: Reader, now: datetime) -> Ite
 def _of_defenders(
     rulings: QuerySet[Ruling], reader: Reader, now: datetime, most: int | None = None
 ) -> Iterator[AppealGround]:
-    """Whose defense was at stake appeals a valid verdict, but not on a picture of their own."""
+    """Yield valid verdicts that teams with a defense at stake may appeal, except on their own pictures."""
     begun = Stake.objects.filter(staked_at__isnull=False, defense__entry__team__in=reader.teams)
     stakes = list(begun.select_related("defense__entry").order_by("staked_at", "pk"))
     if not stakes:
@@ -190,8 +190,8 @@ def _at_stake(stake: Stake) -> Q:
 
 
 def _ended_by(stake: Stake) -> Q:
-    """Return the condition for rulings that came after another one on the very picture that ended the stake, while it
-    was the only one that had broken the defense."""
+    """Return the condition for later rulings on the picture that ended the stake, if it is the only one that broke the
+    defense."""
     facts = [each.fact for each in breaks_of_stake(stake)] if stake.end in _BY_BREAKS else []
     if not facts:
         return Q(pk__in=())

@@ -1,4 +1,4 @@
-"""Sending appeals, answers of the other side, messages about them, and the state of an appeal (R18)."""
+"""Services for appeals: sending them, answers of the other side, messages about them, and their state (R18)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from contest.outbox.writing import notify, was_notified
 from labeling.models import Image
 from policy.selectors import policy_in_force
 
-# Of an argument, and of the other side's answer.
+# Limits for an argument, and for the other side's answer.
 MINIMUM_TEXT, MOST_CHARACTERS = MinimumText(characters=40, words=6), 8_000
 MOST_MARKS, MOST_IN_MARK = 20, 200
 _SIDES = ("x", "y", "width", "height")
@@ -68,20 +68,19 @@ def appeal_send(*, image: Image, team: Team, argument: str, marks: Sequence[Any]
 
 
 def validate_argument(typed: str) -> str:
-    """Return an argument without what is around it; InvalidInput (`argument`) for one that says too little or is too
-    long."""
+    """Return a cleaned argument; InvalidInput (`argument`) for one that says too little or is too long."""
     ask = "Write why the ruling is wrong."
     return validate_text(typed, field="argument", ask=ask, minimum=MINIMUM_TEXT, most=MOST_CHARACTERS)
 
 
 def validate_answer(typed: str) -> str:
-    """Return what answers an argument, without what is around it; InvalidInput (`words`) as for an argument."""
+    """Return the cleaned answer to an argument; InvalidInput (`words`) as for an argument."""
     ask = "Write what the board should know."
     return validate_text(typed, field="words", ask=ask, minimum=MINIMUM_TEXT, most=MOST_CHARACTERS)
 
 
 def validate_marks(typed: Sequence[Any], image: Image) -> list[dict[str, Any]]:
-    """Return the marks on a picture as they are kept; InvalidInput (`marks`) says which one is wrong, and why."""
+    """Return the marks on a picture as they are stored; InvalidInput (`marks`) says which one is wrong, and why."""
     if len(typed) > MOST_MARKS:
         raise _wrong_mark(f"Draw at most {MOST_MARKS} marks; there are {len(typed)}.")
     return [_mark(each, number, image) for number, each in enumerate(typed, 1)]
@@ -113,10 +112,10 @@ def _wrong_mark(words: str) -> InvalidInput:
 
 @transaction.atomic
 def statement_send(*, case: Case, team: Team, words: str, by: User, now: datetime) -> AppealStatement:
-    """Record what a team that a case is about, and that did not appeal, says to it; once, while members vote.
+    """Record the one answer of a party of a case that did not appeal, while members vote.
 
-    Raises NotFound for who is no such team, InvalidInput (`words`), Conflict for who `appealed` or `stated` something
-    already, and once it is `decided`.
+    Raises NotFound for a team that is no party, InvalidInput (`words`), Conflict for a team that `appealed` or `stated`
+    something before, and once the case is `decided`.
     """
     said = validate_answer(words)
     known = case_of_party(case.public_id, team, now=now)
@@ -128,7 +127,7 @@ def statement_send(*, case: Case, team: Team, words: str, by: User, now: datetim
 
 
 def refuse_statement(case: Case, team: Team) -> None:
-    """Raise Conflict where a team has nothing more to say in a case: `appealed`, `stated`, or it is `decided`."""
+    """Raise Conflict if a team may not answer in a case: it `appealed` or `stated` before, or it is `decided`."""
     if Appeal.objects.filter(case=case, team__in=teams_counted_together(team)).exists():
         raise Conflict("Your team appealed in this case: its argument is on record, and there is one.", "appealed")
     if statement_of(case, team) is not None:
@@ -143,7 +142,7 @@ def statement_of(case: Case, team: Team) -> AppealStatement | None:
 
 
 def statements_by_case(cases: Iterable[Case], team: Team) -> dict[int, AppealStatement]:
-    """Return case -> what a team, or one merged into it, answered in it, where it did."""
+    """Return case -> the answer of a team, or of one merged into it, for cases in which it answered."""
     rows = AppealStatement.objects.filter(case__in=list(cases), team__in=teams_counted_together(team))
     return {each.case_id: each for each in rows.select_related("team").order_by("-pk")}
 
@@ -168,8 +167,8 @@ def notify_appeal_against(appeal: Appeal, team: Team, *, now: datetime) -> int:
 
 
 def notify_late_appeals(case: Case, team: Team, *, now: datetime) -> int:
-    """Tell a team that may know of an open case only now of the appeals in it that it was not told of, where it may
-    answer; return how many people are told."""
+    """Tell a team that may know of an open case only now of the appeals in it, if it may answer and did not get the
+    messages before; return how many people get one."""
     if case.state != CaseState.OPEN or team not in _may_answer(case, now):
         return 0
     appeals = case.appeals.select_related("case", "image").order_by("pk")
@@ -212,16 +211,16 @@ def appeal_seen_by(public_id: str, team: Team) -> Appeal:
 
 
 def case_of_appeal(public_id: str, member: User) -> Case:
-    """Return the case of an appeal, to a member of the board who does not step aside from it; the same Http404
-    without such an appeal and for every other member (R21)."""
+    """Return the case of an appeal, for a board member who is not recused; the same Http404 for a missing appeal and
+    for recused members (R21)."""
     rows = Appeal.objects.select_related("case").filter(public_id=public_id)
     appeal = rows.first() if public_id.isprintable() else None
     return case_seen_by(member, appeal.case.public_id if appeal is not None else "")
 
 
 def cases_of_party(team: Team, *, now: datetime) -> QuerySet[Case]:
-    """Return the cases that a team may read: they are about it, it may know of them (R24), and they were appealed or
-    decided. What members look at on their own is the board's alone until then."""
+    """Return the cases that a team may read: it is a party, it may know of them (R24), and they were appealed or
+    decided. Until then, a case that a member opened is for the board only."""
     rows = cases_visible_to(team, now=now).filter(Q(appeals__isnull=False) | Q(decision__isnull=False)).distinct()
     return rows.select_related("decision", "result", "image", "ruling__policy", "ruling__panel")
 
@@ -234,7 +233,7 @@ def case_of_party(public_id: str, team: Team, *, now: datetime) -> Case:
 
 @dataclass(frozen=True, slots=True)
 class CaseClock:
-    """How far a case is: members vote until `due_at`, which is `late` once it is over; `decided_at` and `closed_at`."""
+    """The state of a case in time: members vote until `due_at`, `late` once that is over; `decided_at`, `closed_at`."""
 
     state: CaseState
     due_at: datetime
@@ -258,6 +257,6 @@ def decision_of(case: Case) -> CaseDecision | None:
 
 
 def is_changed(appeal: Appeal) -> bool:
-    """Say whether another outcome came of an appeal than the one that it was against."""
+    """Say whether an appeal led to another outcome than the ruling that it was against."""
     result = appeal.case.result
     return result is not None and (result.verdict, result.label) != (appeal.ruling.verdict, appeal.ruling.label)
