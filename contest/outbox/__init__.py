@@ -1,1 +1,1 @@
-"""Messages to accounts and teams: rows, letters, preferences. Callers decide what is sent and when."""
+"""Messages to accounts and teams: rows, e-mails, preferences. Callers decide which messages are sent, and when."""

@@ -16,26 +16,26 @@ from contest.core.teams import final_team
 from contest.outbox.models import NotifiedFact
 from contest.outbox.writing import notify
 
-# Facts of one kind wait so long for others, so that ten verdicts are one message.
+# Facts of one kind wait this long for others, so that ten verdicts are one message.
 PATIENCE = timedelta(hours=6)
-# What is older than this is no news: it was never told, and is not told by a sweep that begins today.
+# Facts older than this are no news: no sweep reports them, even if no message did.
 NEWS = timedelta(days=60)
-# A message names so many.
+# The most facts that a message names.
 MOST_NAMED = 60
 
-# A team by its number, and the number of a fact that it is told of.
+# The number of a team, and the number of a fact that it is notified of.
 Fact = tuple[int, int]
 
 
 def notified_facts(kind: MessageKind, *, fact: str, team: Team | OuterRef) -> Exists:
-    """Return whether a team was told of a fact, as a condition on rows of which `fact` is the number of it."""
+    """Return a condition on rows: a team was notified of the fact whose number is in the column `fact`."""
     return Exists(NotifiedFact.objects.filter(kind=kind, fact=OuterRef(fact), team=team))
 
 
 def notify_facts(
     team: Team, kind: MessageKind, facts: Iterable[Fact], *, about: str, now: datetime, **said: Any
 ) -> int:
-    """Tell a team of facts; returns 0 where another sweep did so at the same moment."""
+    """Notify a team of facts in one message; returns 0 if another sweep did so at the same moment."""
     rows = [NotifiedFact(kind=kind, team_id=number, fact=fact, told_at=now) for number, fact in sorted(set(facts))]
     try:
         with transaction.atomic():
@@ -47,7 +47,7 @@ def notify_facts(
 
 
 def senders_notified(*, now: datetime) -> Q:
-    """The attacks whose senders may know what came of them: their week has ended, and they are no copy of a picture
+    """Condition for attacks whose senders may know the result: their week has ended, and they are no copy of a picture
     that is not released (R24)."""
     return public_attack_condition(now=now) & (Q(copy_of__isnull=True) | released("image__"))
 

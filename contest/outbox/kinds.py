@@ -1,4 +1,4 @@
-"""The kinds of messages: the group of each, the facts its text needs, and its look."""
+"""Defines the kinds of messages: the group of each, the facts its text needs, and its shape and colour."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from contest.core.enums import MessageGroup, MessageKind, MessageRate
 
 @dataclass(frozen=True, slots=True)
 class MessageType:
-    """A kind of message: its group, its words where nothing more is known, and the facts that its text needs.
+    """A kind of message: its group, its default title, and the facts that its text needs.
 
-    `look` names a state of the site: its shape and colour. What is `urgent` ends within a day, so it never waits for a
-    digest.
+    `look` names a state of the site: its shape and colour. `urgent` messages are about something that ends within a
+    day, so they never wait for a digest.
     """
 
     group: MessageGroup
@@ -31,7 +31,7 @@ class GroupWords:
 
 
 _ALL = tuple(MessageRate)
-# Deadlines, and decisions about money or a case, reach a person by e-mail whatever they choose.
+# Deadlines, and decisions about money or a case, are always sent by e-mail, whatever a person chooses.
 _ALWAYS = (MessageRate.AT_ONCE, MessageRate.DIGEST)
 RATE_WORDS = {
     MessageRate.AT_ONCE: "at once",

@@ -1,4 +1,4 @@
-"""Renders messages: title, text, and a letter with an HTML part. Team letters are in English."""
+"""Renders messages: title, text, and an e-mail with an HTML part. E-mails to teams are in English."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,16 +38,16 @@ class WrittenMessage:
 
 
 def write_message(message: Message) -> WrittenMessage:
-    """Return what a message says."""
+    """Return the title and text of a message."""
     context = {"page": settings.PUBLIC_URL + message.about, "team": message.team} | message.facts
     return WrittenMessage(*letter_text(message.kind, language=LANGUAGE, **context))
 
 
 def message_text(message: Message) -> WrittenMessage:
-    """Return what a message says on a page: of one whose text cannot be made any more, what kind it is."""
+    """Return the words of a message for a page; if its text can no longer be rendered, only those of its kind."""
     try:
         return write_message(message)
-    except Exception as error:  # whatever it is, the others are to be read
+    except Exception as error:  # whatever it is, the other messages must stay readable
         log.warning("message_not_shown", message=message.pk, error=f"{type(error).__name__}: {error}")
         words = KINDS[MessageKind(message.kind)].words
         return WrittenMessage(words, f"{words}: {settings.PUBLIC_URL}{message.about}")
@@ -62,7 +62,7 @@ def look_of(message: Message) -> str:
 
 
 def is_for(message: Message) -> bool:
-    """Say whether its reader may still be told: not who left the team that it was written to."""
+    """Say whether its reader may still read it: not if they left the team to which it was written."""
     if not message.user.is_active:
         return False
     team = message.team
@@ -70,7 +70,7 @@ def is_for(message: Message) -> bool:
 
 
 def mail_of(message: Message) -> EmailMultiAlternatives | None:
-    """Return the letter of a message; None where there is nobody to send it to any more."""
+    """Return the e-mail of a message; None if there is no longer anybody to send it to."""
     if not message.user.email or not is_for(message):
         return None
     said = write_message(message)
@@ -80,7 +80,7 @@ def mail_of(message: Message) -> EmailMultiAlternatives | None:
 
 
 def digest_mail_of(digest: Digest) -> EmailMultiAlternatives | None:
-    """Return the letter of a day; None where nothing of it is to be told any more."""
+    """Return the e-mail of a daily digest; None if none of its messages is still to be sent."""
     rows = digest.messages.select_related("user", "team").order_by("made_at", "pk")
     told = [each for each in rows if is_for(each)]
     if not digest.user.email or not told:
@@ -111,7 +111,7 @@ def _page(name: str, *arguments: object) -> str:
 def _mail(
     name: str, to: str, said: WrittenMessage, *, link: str, state: TextPart | None = None
 ) -> EmailMultiAlternatives:
-    """Return a letter with both parts. Its name is the same each time that it is made: mail programs show it once."""
+    """Return an e-mail with both parts. Its Message-ID is always the same, so that mail programs keep one copy."""
     often = _page("message-settings")
     text = f"{said.text.rstrip()}\n\nHow often you are written to: {often}\n"
     letter = EmailMultiAlternatives(subject=said.title, body=text, to=[to])

@@ -1,4 +1,4 @@
-"""Messages and their e-mails to contestants, board members and organizers."""
+"""Models of messages and their e-mails to contestants, board members and organizers."""
 
 from django.conf import settings
 from django.db import models
@@ -10,11 +10,11 @@ from contest.core.models import Team
 
 
 class Posted(models.Model):
-    """A letter that is to leave, or left (contest.outbox.posting).
+    """Base of e-mails that are to be sent, or were sent (contest.outbox.posting).
 
-    `taken_at` is when a sweep took it to send it: then it is never sent again, unless it could not be made or the mail
-    server refused it, which empties the field until `not_before`. `sent_at` is when the mail server had it; taken and
-    not sent, without an `error`, is what a sweep held that was killed. `error` is why it did not leave the last time.
+    `taken_at` is when a sweep took it for sending: then it is never sent again, unless it could not be rendered or the
+    mail server refused it, which empties the field; it is due again at `not_before`. `sent_at` is when the mail server
+    accepted it. Taken and not sent, without an `error`: its sweep was killed. `error` is why the last try failed.
     """
 
     taken_at = models.DateTimeField(null=True)
@@ -28,7 +28,7 @@ class Posted(models.Model):
 
 
 class Digest(Posted):
-    """The one letter of a day with what waited for it; its messages are those that point to it."""
+    """A person's one e-mail of a day with the messages that waited for it, which point to it."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     day = models.DateField()
@@ -43,11 +43,11 @@ class Digest(Posted):
 
 
 class Message(Posted):
-    """Something told to one person, written down together with what it tells of.
+    """A message to one person, stored in the transaction of the fact that it reports.
 
-    `facts` is all that its text is made of, as it was then; `about` the page that it leads to. What goes to a team's
-    members names the `team`. Of one kind and `key` a person is told once; without a key each call of its writer tells.
-    `rate` says how it goes by e-mail: by itself, in a `digest`, or not at all.
+    `facts` has all values for its text, as they were then; `about` is the page that it links to. Messages to a team's
+    members have the `team`. A person gets one message of a kind and `key`; without a key, one for each call. `rate` is
+    how it is sent by e-mail: by itself, in a `digest`, or not at all.
     """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="messages")
@@ -86,7 +86,7 @@ class Message(Posted):
 
 
 class MessagePreference(models.Model):
-    """How a person wants the letters of one group of kinds; without a row each goes at once."""
+    """A person's preference for e-mails of one group of kinds; without a row each is sent at once."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="message_preferences")
     group = models.CharField(max_length=10, choices=choices(MessageGroup))
@@ -100,7 +100,7 @@ class MessagePreference(models.Model):
 
 
 class NotifiedFact(models.Model):
-    """A fact that a team was told of, so that no sweep tells it again; `fact` is the number of its row."""
+    """A fact of which a team was notified, so that no sweep does it again; `fact` is the number of its row."""
 
     kind = models.CharField(max_length=24, choices=choices(MessageKind))
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="+")

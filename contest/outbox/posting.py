@@ -1,7 +1,7 @@
-"""Sends letters exactly once, with retries.
+"""Sends each letter (e-mail) at most once, and tries one again that could not be sent.
 
-A row is taken before its letter goes, so that a sweep that dies in between loses at most the one letter it held and
-repeats none. A row is a Posted (contest.outbox.models).
+A row is marked as taken before its letter is sent, so that a sweep killed in between loses at most that one letter and
+repeats none. Rows are of subclasses of Posted (contest.outbox.models).
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from contest.outbox.models import Posted
 # A letter that could not be made or sent is tried again after this long, this often.
 AGAIN_AFTER = timedelta(minutes=30)
 MOST_TRIES = 5
-# One sweep sends so many: what is due behind it waits no longer than these take.
+# The most letters of one sweep, so that other due work does not wait longer than these take.
 AT_ONCE = 50
 NOBODY = "Its reader has no address, or may not be told any more."
 _LONGEST = Posted._meta.get_field("error").max_length or 0
@@ -29,8 +29,8 @@ log = structlog.get_logger(__name__)
 def post_due(rows: QuerySet[Any], write: Callable[[Any], EmailMessage | None], *, clock: Callable[[], datetime]) -> int:
     """Send the letters that are due, the oldest first; return how many went out.
 
-    `write` makes the letter of a row, or None where there is nobody to send it to any more: then it is over. One that
-    fails holds up no other.
+    `write` renders the letter of a row, or returns None if there is no longer anybody to send it to: then it is over. A
+    letter that fails does not stop the others.
     """
     now = clock()
     due = rows.filter(Q(not_before__isnull=True) | Q(not_before__lte=now), taken_at__isnull=True, tries__lt=MOST_TRIES)
@@ -40,7 +40,7 @@ def post_due(rows: QuerySet[Any], write: Callable[[Any], EmailMessage | None], *
 def _post(rows: QuerySet[Any], row: Any, write: Callable[[Any], EmailMessage | None], now: datetime) -> int:
     """Take a letter and send it; one that could not be made, or that the mail server refused, is due again later."""
     itself = type(row).objects.filter(pk=row.pk)
-    # Looked at again: another sweep may have it, or its reader may want it in another way since.
+    # Checked again: another sweep may have taken it, or its reader may have changed the preference.
     if not rows.filter(pk=row.pk, taken_at__isnull=True).update(taken_at=now, tries=F("tries") + 1):
         return 0
     try:
@@ -49,7 +49,7 @@ def _post(rows: QuerySet[Any], row: Any, write: Callable[[Any], EmailMessage | N
             send_letter(message)
     except Exception as error:  # whatever it is, the letter was not sent, and the next one is to be
         itself.update(taken_at=None, not_before=now + AGAIN_AFTER, error=_why(error))
-        refused = isinstance(error, Conflict)  # which is logged where the mail server said it
+        refused = isinstance(error, Conflict)  # logged where the mail server refused it
         log.warning("letter_not_sent", letter=f"{row._meta.label} {row.pk}", tries=row.tries + 1, exc_info=not refused)
         return 0
     itself.update(error=NOBODY) if message is None else itself.update(sent_at=now, error="")
@@ -68,15 +68,15 @@ def failing_letters(rows: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def given_up_letters(rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Return the letters that are not tried any more: somebody misses them."""
+    """Return the letters that are no longer tried: their readers did not get them."""
     return failing_letters(rows).filter(tries__gte=MOST_TRIES)
 
 
 def lost_letters(rows: QuerySet[Any], *, before: datetime) -> QuerySet[Any]:
-    """Return the letters that a sweep held when it died: whether they left is not known."""
+    """Return the letters that a killed sweep had taken: whether they were sent is unknown."""
     return rows.filter(taken_at__lt=before, sent_at__isnull=True, error="")
 
 
 def post_again(rows: QuerySet[Any]) -> int:
-    """Let letters that did not leave, or may not have, be due at once; return how many."""
+    """Make letters due at once that were not sent, or maybe not; return how many."""
     return rows.filter(sent_at__isnull=True).update(taken_at=None, not_before=None, tries=0)

@@ -17,7 +17,7 @@ _OF_TEAMS = (MessageGroup.ATTACKS, MessageGroup.DEFENSES, MessageGroup.TEAM, Mes
 
 @dataclass(frozen=True, slots=True)
 class GroupPreference:
-    """A group with what a person wishes for it."""
+    """A group of messages with a person's preference for it."""
 
     name: MessageGroup
     group: GroupWords
@@ -25,14 +25,14 @@ class GroupPreference:
 
 
 def groups_for(roles: Roles) -> tuple[MessageGroup, ...]:
-    """Return the groups of which somebody with these roles is told anything, in their order."""
+    """Return the groups of which somebody with these roles gets messages, in their order."""
     if roles.organizer:
         return (MessageGroup.CASES, MessageGroup.ORGANIZING)
     return (MessageGroup.CASES,) if roles.board else _OF_TEAMS
 
 
 def letter_preferences(user: User, roles: Roles) -> list[GroupPreference]:
-    """Return what a person wishes for each group; at once where they said nothing."""
+    """Return a person's preference for each group; `at_once` if they set none."""
     said = dict(MessagePreference.objects.filter(user=user).values_list("group", "rate"))
     return [
         GroupPreference(name, GROUPS[name], MessageRate(said.get(name, MessageRate.AT_ONCE)))
@@ -42,7 +42,7 @@ def letter_preferences(user: User, roles: Roles) -> list[GroupPreference]:
 
 @transaction.atomic
 def preferences_set(user: User, wishes: Mapping[MessageGroup, str]) -> None:
-    """Take a person's wishes; what waits to be sent follows them too.
+    """Store a person's preferences; unsent messages follow them too.
 
     Raises InvalidInput (at the group) for a rate that the group does not offer.
     """

@@ -18,7 +18,7 @@ MORNING = time(7)
 
 
 def messages_send(*, clock: Callable[[], datetime]) -> int:
-    """Make the letters of the day where it is time, and send what is due; return how many letters went out."""
+    """Make the daily digests when it is time, and send the e-mails that are due; return how many were sent."""
     digests_make(now=clock())
     alone = Message.objects.filter(rate=MessageRate.AT_ONCE).select_related("user", "team")
     return post_due(alone, mail_of, clock=clock) + post_due(
@@ -27,9 +27,9 @@ def messages_send(*, clock: Callable[[], datetime]) -> int:
 
 
 def digests_make(*, now: datetime) -> int:
-    """Put together what waited for this morning, one letter for each person; return how many were made.
+    """Collect the messages that waited for this morning in one digest for each person; return how many were made.
 
-    A person has one a day: what is written later is for the next. Of two sweeps at once one makes it.
+    A person has one digest a day: later messages wait for the next. Of two simultaneous sweeps one makes it.
     """
     zone = ZoneInfo(policy_in_force(now).policy.time_zone)
     morning = datetime.combine(now.astimezone(zone).date(), MORNING, zone)
@@ -49,6 +49,6 @@ def _digest_make(user: int, morning: datetime, now: datetime) -> int:
     if not new:
         return 0
     if not _waiting().filter(user=user, made_at__lt=morning).update(digest=row):
-        row.delete()  # the person wants them at once since a moment ago
+        row.delete()  # the person changed their preference to `at_once` a moment ago
         return 0
     return 1

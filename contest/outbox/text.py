@@ -1,4 +1,4 @@
-"""Parses the text of a letter into paragraphs, links and states, for pages and HTML. Pure."""
+"""Parses the text of a letter (e-mail) into paragraphs, links and states, for pages and HTML. Pure."""
 
 import re
 from dataclasses import dataclass

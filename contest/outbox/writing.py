@@ -1,6 +1,6 @@
-"""Writes messages in the transaction of the fact they report.
+"""Stores messages to people, in the transaction of the fact that they report.
 
-Taskers are never written to: theirs are the notices of labeling.
+Taskers never get these messages: they get the notices of labeling.
 """
 
 from collections.abc import Iterable
@@ -21,12 +21,12 @@ Recipients = User | Team | str | Iterable[User]
 
 
 def notify(to: Recipients, kind: MessageKind, *, about: str, now: datetime, key: str = "", **facts: Any) -> int:
-    """Tell people something; return how many are told by this call.
+    """Store a message for each of these people; return how many get it by this call.
 
     `about` is the address of the page it leads to, inside the site; `facts`, as JSON, are what its text is made of.
-    With a `key` nobody is told the same twice. Raises TypeError where the text would lack a fact.
+    With a `key` nobody gets the same message twice. Raises TypeError if a fact for the text is missing.
 
-    Who stepped aside from a case must not hear of it (R21): the caller names the people.
+    Members recused from a case must not get messages about it (R21): there the caller passes the people.
     """
     if missing := [name for name in KINDS[kind].facts if name not in facts]:
         raise TypeError(f"{kind} lacks {', '.join(missing)}")
@@ -47,24 +47,24 @@ def notify(to: Recipients, kind: MessageKind, *, about: str, now: datetime, key:
 
 
 def was_notified(team: Team, kind: MessageKind, key: str) -> bool:
-    """Say whether a team, or one merged into it, was told something under this key."""
+    """Say whether a team, or one merged into it, got a message of this kind and key."""
     return Message.objects.filter(team__in=teams_counted_together(team), kind=kind, key=key).exists()
 
 
 def retract(about: str, *, users: Iterable[User]) -> int:
-    """Forget what these people were told about a page, sent or not: they may not know of it any more (R21)."""
+    """Delete these people's messages about a page, sent or not: they may no longer know of it (R21)."""
     return Message.objects.filter(about=about, user__in=list(users)).delete()[0]
 
 
 def person_forget(user: User) -> None:
-    """Forget the messages to others that name a person whose account goes."""
+    """Delete the messages to others that name a person whose account is deleted."""
     named = Q(kind=MessageKind.TEAM_NEWS, facts__who=user.username)
     named |= Q(kind=MessageKind.ATTACK_WITHDRAWN, facts__by=user.username)
     Message.objects.filter(named).delete()
 
 
 def unsent_drop() -> None:
-    """Forget the messages whose letters were not sent, where nobody is to get one."""
+    """Delete the messages whose e-mails were not sent, so that nobody gets them."""
     Message.objects.filter(taken_at__isnull=True, digest__isnull=True).delete()
 
 
