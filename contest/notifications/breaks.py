@@ -1,4 +1,4 @@
-"""Notifies senders of their breaks at once, and makers with the week's release (R24, R29)."""
+"""Notifies attackers of their breaks at once, and owners of broken defenses with the week's release (R24, R29)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -30,7 +30,7 @@ from scoring.models import Defense
 
 
 def _news(now: datetime) -> QuerySet[Break]:
-    """Return the breaks that hold and are news, each picture and defense once."""
+    """Return the breaks in force that are recent enough to report, each picture and defense once."""
     same = breaks_in_force().filter(defense=OuterRef("defense"), image=OuterRef("image"), pk__lt=OuterRef("pk"))
     rows = breaks_in_force().filter(~Exists(same), found_at__gte=now - NEWS, defense__published_at__isnull=False)
     return rows.select_related("defense__entry__team", "image").order_by("found_at", "pk")
@@ -40,7 +40,7 @@ def _news(now: datetime) -> QuerySet[Break]:
 
 
 def notify_broke(*, now: datetime) -> int:
-    """Tell senders what their pictures broke, that of a team and week together; return how many messages."""
+    """Tell senders what their pictures broke, one message per team and week; return how many messages."""
     breaks = grouped((each.image_id, each) for each in _news(now))
     sent = Attack.objects.filter(senders_notified(now=now), image__in=breaks).select_related("team")
     groups = attacks_by_team_and_week(sent.order_by("received_at", "pk"))

@@ -1,7 +1,8 @@
 """Notifies teams of cases that become visible to them with a release (R18, R24).
 
-Whoever may know of a case is told of it at once, in the transaction of what happened. Who sent a copy, and whose
-defense it turned out to break, may know of it no earlier than everybody else: this sweep tells them, in the same words.
+Teams that may know of a case get the message at once, in the transaction of the event. Teams that sent a copy of the
+picture, or whose defense it turned out to break, may know of the case no earlier than everybody else: this sweep sends
+them the same words then.
 """
 
 from datetime import datetime
@@ -22,9 +23,9 @@ from contest.outbox.models import NotifiedFact
 
 
 def notify_cases(*, now: datetime) -> int:
-    """Tell teams of the cases that they may know of since the release of the picture; return how many people are told.
+    """Tell teams of cases that they may know of since the picture's release; return how many people get a message.
 
-    Each party of a case is looked at once: what happens later is told at once.
+    Each party of a case is handled once: later events are reported at once.
     """
     news = released("case__image__") & ~released("case__image__", by=now - NEWS)
     unseen = ~notified_facts(MessageKind.CASE_DECIDED, fact="case_id", team=OuterRef("team_id"))

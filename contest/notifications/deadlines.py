@@ -1,4 +1,4 @@
-"""Reminds of appeals that close within a day, and of unanswered questions (R18, R25)."""
+"""Reminds teams of appeals that close within a day, and of organizers' unanswered questions (R18, R25)."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -17,16 +17,16 @@ from contest.outbox.writing import notify
 from contest.teams.letters import link_to
 from contest.teams.models import Entitlement
 
-# Who can appeal is told so long before the end; what closes a little later goes along.
+# Teams that can appeal get the reminder this long before the end, with what closes a little later.
 BEFORE, ALONG = timedelta(hours=24), timedelta(hours=30)
-# A question that was not answered is recalled after this long, once.
+# Teams are reminded of an unanswered question once, after this long.
 UNANSWERED = timedelta(days=3)
 
 # Appeals -------------------------------------------------------------------------------------------------------------
 
 
 def notify_appeals_closing(*, now: datetime) -> int:
-    """Tell teams a day before which rulings they cannot appeal any more soon; return how many messages."""
+    """Tell teams a day before the end of their time to appeal rulings; return how many messages."""
     teams = {each.pk: each for each in [*defending_teams(now=now), *_senders(now)]}
     return sum(_notify_closing(team, now) for team in teams.values())
 
@@ -73,7 +73,7 @@ def _row(ground: AppealGround, attack: Attack | None) -> dict[str, object]:
 
 
 def notify_questions(*, now: datetime) -> int:
-    """Recall the questions of organizers that teams did not answer for UNANSWERED; return how many are told."""
+    """Remind teams of organizers' questions unanswered for UNANSWERED; return how many people get a message."""
     waiting = Entitlement.objects.filter(state=EntitlementState.QUESTION).select_related("team")
     return sum(_notify_question(each, now) for each in waiting.order_by("pk"))
 

@@ -15,7 +15,7 @@ from contest.releases.models import ReleaseBuild, ReleaseLetter
 from policy.selectors import policy_at
 
 _DAY = timedelta(days=1)
-# A panel that waits for less is not told of: most often somebody is about to come back.
+# Panels that wait for less are not reported: most often a tasker is about to come back.
 _SOON_MENDED = timedelta(hours=1)
 
 

@@ -35,7 +35,7 @@ def notify_of_facts(*, now: datetime) -> int:
 
 
 def notify_of_facts_periodically(*, now: datetime) -> int:
-    """Look when nobody has for LOOK_EVERY; 0 when it is not time yet. Forgetting when that was costs a look."""
+    """Run at most once per LOOK_EVERY; 0 when it is not time yet. If the cache loses the time, it runs once more."""
     last: datetime | None = cache.get(_LAST_LOOK)
     if last is not None and last <= now < last + LOOK_EVERY:
         return 0

@@ -1,4 +1,4 @@
-"""Notifies senders of verdicts, and makers of valid pictures against their defenses (R18)."""
+"""Notifies attackers of verdicts, and teams with a defense at stake of valid pictures against it (R18)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -37,8 +37,8 @@ from policy.selectors import policy_at
 def notify_verdicts(*, now: datetime) -> int:
     """Tell senders the first verdicts on their pictures, those of a team and week together; return how many messages.
 
-    They go when nothing of that week waits for a verdict any more, or the oldest has waited for PATIENCE. What changes
-    a verdict later is told by who changes it.
+    They are sent when no picture of the team's week waits for a verdict, or the oldest verdict has waited for PATIENCE.
+    The service that changes a verdict later sends its own message.
     """
     lately = Ruling.objects.filter(image=OuterRef("image"), decided_at__gte=now - NEWS)
     not_notified = ~notified_facts(MessageKind.ATTACK_VERDICTS, fact="image_id", team=OuterRef("team_id"))
@@ -97,7 +97,7 @@ def notify_valid(*, now: datetime) -> int:
     """Tell the teams with a defense at stake which pictures were ruled valid that can break it (R18), with the last
     moment to appeal; return how many messages.
 
-    Those are all that could: what a defense answered, and so which of them breaks it, is told no earlier than it was.
+    The message names all such pictures: it must not reveal earlier than the release which of them break the defense.
     """
     return sum(_notify_valid(team, now) for team in defending_teams(now=now))
 
