@@ -1,1 +1,1 @@
-"""Recording policy versions, and what a change leaves unaffected."""
+"""Changes of the policy, the contest's numbers: recording versions, their history, each number in words."""

@@ -1,4 +1,4 @@
-"""Formats and parses shares and the outline gate (R10, R14). Pure."""
+"""Formats and parses shares; words for the outline gate: which taskers outline the object (R10, R14). Pure."""
 
 import re
 from fractions import Fraction

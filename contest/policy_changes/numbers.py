@@ -1,6 +1,6 @@
-"""The words of every policy number: its meaning, its rule, and what a change leaves unaffected.
+"""Describes every number of the policy in words: its meaning, its rule, and what a change leaves unaffected.
 
-Pure. `policy.numbers` says which values each may have; here is how they are called, grouped, written and read.
+Pure. `policy.numbers` says which values each may have; this module has their names, groups, formats and parsers.
 """
 
 import re
@@ -40,7 +40,7 @@ class PolicyNumber:
 
     @property
     def range(self) -> str:
-        """Return in words what it may be."""
+        """Return the allowed range in words."""
         if self.name in LIMITS:
             least, most = LIMITS[self.name]
             return f"A whole number from {least:,} to {most:,}."
@@ -64,7 +64,7 @@ class PolicyNumber:
         return f"{value:,} {unit}".strip()
 
     def read(self, typed: str) -> Value | None:
-        """Return the value that was typed; None for what makes no sense or is out of range."""
+        """Return the typed value; None if it cannot be parsed or is out of range."""
         text = typed.strip()
         if self.name in LIMITS:
             least, most = LIMITS[self.name]
@@ -350,13 +350,13 @@ GROUPS: Mapping[str, tuple[PolicyNumber, ...]] = {
     ),
 }
 NUMBERS: Mapping[str, PolicyNumber] = {each.name: each for group in GROUPS.values() for each in group}
-# What can be at most as much as something else: how many are needed, of how many.
+# Pairs of numbers of which the first can be at most the second: how many are needed, of how many.
 NEEDED_OF = {"qualification_needed": "qualification_size", "short_qualification_needed": "short_qualification_size"}
 
 
 @dataclass(frozen=True, slots=True)
 class NumberChange:
-    """A number that one version has otherwise than the one before it, both in words."""
+    """A number that differs between a version and the one before it, both values in words."""
 
     number: PolicyNumber
     old: str
@@ -364,7 +364,7 @@ class NumberChange:
 
 
 def changed_numbers(before: Policy, after: Policy) -> tuple[NumberChange, ...]:
-    """Return what `after` has otherwise, in the order of the groups."""
+    """Return the numbers that differ in `after`, in the order of the groups."""
     return tuple(
         NumberChange(each, each.words(each.of(before), before.currency), each.words(each.of(after), after.currency))
         for each in NUMBERS.values()

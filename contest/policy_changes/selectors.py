@@ -1,4 +1,4 @@
-"""The history of policy versions and their changes."""
+"""Queries for the history of policy versions and their changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from policy.selectors import never_in_force
 
 
 class PolicyState(StrEnum):
-    """Where a version stands. NEVER is one that a newer one took the place of before it could hold."""
+    """The state of a version. NEVER: a newer version replaced it before it was in force."""
 
     TO_COME = "to come"
     IN_FORCE = "in force"
@@ -22,7 +22,7 @@ class PolicyState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PolicyVersionRow:
-    """One version with its place in time. `before` is the version it changes, which held until it does."""
+    """One version with its state. `before` is the version that it changes, which is in force until it is."""
 
     row: PolicyVersion
     policy: Policy
@@ -38,18 +38,18 @@ class PolicyVersionRow:
 
     @property
     def since(self) -> datetime:
-        """Return from when on it holds, or would have."""
+        """Return from when on it is in force, or would have been."""
         return self.row.in_force_from
 
     @property
     def changes(self) -> tuple[NumberChange, ...]:
-        """Return what it has otherwise than the version before; nothing for the first."""
+        """Return the numbers that differ from the version before; none for the first."""
         return changed_numbers(self.before.policy, self.policy) if self.before else ()
 
 
 @dataclass(frozen=True, slots=True)
 class NumberInForce:
-    """A number as it is in force: its value in words, and the version that brought it. `coming` are its next values."""
+    """A number in force: its value in words, and the version that set it. `coming` are its future values."""
 
     number: PolicyNumber
     value: Value
@@ -73,7 +73,7 @@ def policy_history(*, now: datetime) -> list[PolicyVersionRow]:
 
 
 def _was_pending(each: PolicyVersionRow, row: PolicyVersion) -> bool:
-    """Say whether `each` was still to hold when `row` was recorded."""
+    """Say whether `each` was not in force when `row` was recorded, but due later."""
     return each.replaced_by is None or each.replaced_by > row.version
 
 

@@ -1,4 +1,4 @@
-"""Recording a policy version, and cancelling a future one. Versions are append-only."""
+"""Services that record a policy version and cancel a future one. Versions are append-only."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ from policy.models import PolicyVersion
 from policy.numbers import Policy
 
 MOST_REASON_CHARACTERS = 4_000
-# Every process hears of a version before it holds: none remembers the policy for as long.
+# Every process reads a version before it is in force: none caches the policy for as long as this.
 LEAST_NOTICE = timedelta(minutes=1)
 
 
@@ -53,16 +53,16 @@ def policy_draft(draft: PolicyDraft, *, by: User, zone: str, now: datetime) -> P
 
 
 def policy_record(draft: PolicyDraft, *, by: User, zone: str, now: datetime) -> PolicyVersion:
-    """Record a version; raises what `policy_draft` raises. Of two at once the second is told."""
+    """Record a version; raises what `policy_draft` raises. Of two simultaneous ones the second is refused."""
     row = policy_draft(draft, by=by, zone=zone, now=now)
     return _add(row, "policy.record", row.version, by=by, now=now)
 
 
 def policy_call_back(version: int, *, reason: str, by: User, now: datetime) -> PolicyVersion:
-    """Call back the newest version before it holds: record one that goes on with what holds until then.
+    """Cancel the newest version before it is in force: record a version with the numbers of the one before it.
 
-    It holds from now on, or from when what it goes on with does, and so leaves no time to the one called back. Conflict
-    where that is in force, or is not the newest; InvalidInput without a reason: it is public.
+    That is in force from now on, or from the beginning of the one before it, so the cancelled version never is.
+    Conflict if that is in force, or is not the newest; InvalidInput without a reason: it is public.
     """
     said = clean_words(reason, field="reason", ask="Give the reason: it is public.", most=MOST_REASON_CHARACTERS)
     newest = policy_history(now=now)[0]
@@ -101,7 +101,7 @@ def _row(number: int, policy: Policy, since: datetime, reason: str, by: User, no
 
 
 def _add(row: PolicyVersion, action: str, subject: int, *, by: User, now: datetime) -> PolicyVersion:
-    """Save a row, and that `by` did `action` to version `subject`; who comes second with its number is told."""
+    """Save a row, and audit that `by` did `action` to version `subject`; refused if its number was taken meanwhile."""
     told = {"version": row.version, "in_force_from": row.in_force_from.isoformat(), "numbers": row.numbers}
     try:
         with transaction.atomic():
