@@ -1,6 +1,6 @@
-"""The certificate of a ruling: each rule with the answers that pass or fail it (R13-R15).
+"""Builds the certificate of a ruling: each rule with the answers that pass or fail it (R13-R15).
 
-The verdict's own function is asked, for all opinions and for each alone: there is no second reading of the rules.
+It calls the function of the verdict itself, for all opinions and for each alone: the rules are implemented only once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from labeling.enums import Answer
 from labeling.outline_gate import class_to_outline
 
 QUESTIONS = ("bird", "bicycle", "outline", "complete", "unoccluded", "real")
-# What a picture has to meet, in the order of the reasons (R13, R15).
+# The rules that a picture has to meet, in the order of the reasons (R13, R15).
 NEEDED: Mapping[Reason, str] = {
     Reason.UNCERTAIN: "Every tasker is sure of both questions",
     Reason.BOTH_CLASSES: "Every tasker excludes one class",
@@ -33,8 +33,8 @@ _UNSURE = (Answer.UNSURE_YES, Answer.UNSURE_NO)
 
 @dataclass(frozen=True, slots=True)
 class CertificateLine:
-    """One rule: whether it is met, and the places (from 0 on) of the opinions that fail it. `note` says what the policy
-    makes of it, or that nobody was asked."""
+    """One rule: whether it is met, and the indexes (from 0 on) of the opinions that fail it. `note` has the values that
+    the policy requires, or says that the question went to nobody."""
 
     reason: Reason
     rule: str
@@ -51,7 +51,7 @@ class CertificateLine:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What the answers give. `cells` are the answers that fail a rule, by place of the opinion and question."""
+    """The result of the answers. `cells` has the answers that fail a rule, by index of the opinion and question."""
 
     decision: Decision
     lines: tuple[CertificateLine, ...]
@@ -76,7 +76,7 @@ def _line(
     policy: VerdictPolicy,
 ) -> CertificateLine:
     met = reason not in decision.reasons
-    # Nobody disagrees with themselves: this rule alone is about all of them together.
+    # One opinion cannot disagree with itself: only this rule is about all opinions together.
     together = reason is Reason.TASKERS_DISAGREE and not met
     whose = tuple(place for place, reasons in enumerate(alone) if together or reason in reasons)
     rule = "R13, R14" if reason is Reason.TOO_SMALL else "R13"
@@ -131,7 +131,7 @@ def _questions(reason: Reason, opinion: CountedOpinion, opinions: Sequence[Count
 
 
 def box_fraction(opinion: CountedOpinion, *, width: int, height: int) -> Fraction | None:
-    """Return which share of the picture an opinion's box covers, exactly; None without a box."""
+    """Return the exact share of the picture that an opinion's box covers; None without a box."""
     return Fraction(opinion.box.area, width * height * UNITS_PER_SQUARE_PIXEL) if opinion.box else None
 
 

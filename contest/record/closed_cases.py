@@ -1,7 +1,7 @@
-"""Public cases with their appeals and decisions (R18-R20, R24).
+"""Queries for public cases with their appeals and decisions (R18-R20, R24).
 
-A case is public once nothing more comes of it and its picture's week is released: while members vote it is the board's
-and its parties', and while more taskers are asked nobody who still has to answer shall read what was argued (R8).
+A case is public once it is closed and its picture's week is released: while members vote, only the board and the
+parties may read it, and while more taskers answer about the picture, none of them shall read the arguments (R8).
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ Cases = Sequence[Case] | QuerySet[Case, Any]
 
 
 def public_cases() -> QuerySet[Case]:
-    """Return the cases of pictures that everybody may know of."""
+    """Return the public cases about pictures."""
     return _closed_cases().filter(released("image__"))
 
 
@@ -43,13 +43,13 @@ _cases_closed_on = PreparedLookup(
 
 
 def public_decisions() -> QuerySet[CaseDecision]:
-    """Return what the board decided in these, the newest first."""
+    """Return the board's decisions in public cases, the newest first."""
     rows = CaseDecision.objects.filter(case__in=public_cases().values("pk"))
     return rows.select_related("case__image", "case__ruling", "case__result").order_by("-decided_at", "-pk")
 
 
 def public_appeals(image: Image | None = None) -> QuerySet[Appeal]:
-    """Return the appeals in these, of all pictures or of one, in the order in which they came."""
+    """Return the appeals in public cases, about all pictures or one, in the order in which they came."""
     rows = appeals_in(public_cases().values("pk"))
     return rows if image is None else rows.filter(image=image)
 
@@ -61,12 +61,12 @@ def appeals_in(cases: Cases) -> QuerySet[Appeal]:
 
 
 def statements_in(cases: Cases) -> QuerySet[AppealStatement]:
-    """Return what teams of the other side answered in these cases."""
+    """Return the answers of teams of the other side in these cases."""
     return AppealStatement.objects.filter(case__in=cases).select_related("case", "team").order_by("sent_at", "pk")
 
 
 def with_published_at(decisions: Iterable[CaseDecision]) -> list[tuple[CaseDecision, datetime]]:
-    """Return decisions with when everybody could know of each: with its case's end, or with its week's release."""
+    """Return decisions, each with the time it became public: the end of its case, or the release of its week."""
     releases = dict(Release.objects.filter(part=0).values_list("week", "released_at"))
     return [(each, _published_at(each.case, releases)) for each in decisions]
 

@@ -1,4 +1,4 @@
-"""The data of the defense pages; `public` restricts it to released weeks (R24)."""
+"""Reads the data of the pages about defenses; `public` restricts it to released weeks (R24)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ from scoring.selectors import (
 )
 
 FRESH_SECONDS = 60
-# What is public changes with the weeks, and anybody may ask for it: 100,000 pictures take seconds to count.
+# Public figures change only weekly, and anybody may request them; counting 100,000 pictures takes seconds.
 PUBLIC_FRESH_SECONDS = 600
 PICTURES_SHOWN = 24
 MOST_BREAKS = 12
@@ -61,7 +61,7 @@ _STANDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class DefenseListRow:
-    """A defense in the list: how many pictures it answered, how many of them break it, and how far it is."""
+    """A defense in the list: how many pictures it answered, how many of them break it, and its state."""
 
     defense: Defense
     pictures: int
@@ -102,7 +102,7 @@ class DefensePicture:
 
 
 def visible_pictures(public: bool, image: str = "") -> Q:
-    """The pictures that a page may tell of: all to organizers, those of the released weeks to everybody else."""
+    """Condition for pictures on a page: all for organizers, those of released weeks for everybody else."""
     return released(image) if public else Q()
 
 
@@ -129,7 +129,7 @@ def _answered_and_broken(public: bool) -> tuple[dict[int, int], dict[int, int]]:
 
 
 def defense_breaks(public: bool) -> QuerySet[Break]:
-    """Return the breaks that hold, of the pictures that may be told of."""
+    """Return the breaks in force on the pictures that the page may contain."""
     return breaks_in_force().filter(visible_pictures(public, "image__"))
 
 
@@ -137,7 +137,7 @@ def defense_breaks(public: bool) -> QuerySet[Break]:
 
 
 def defense_statistics(defense: Defense, *, public: bool) -> DefenseStatistics:
-    """Return what is counted of a defense; the same for a while: FRESH_SECONDS, or PUBLIC_FRESH_SECONDS."""
+    """Return the statistics of a defense, cached for FRESH_SECONDS or PUBLIC_FRESH_SECONDS."""
     fresh = PUBLIC_FRESH_SECONDS if public else FRESH_SECONDS
     return remembered(f"defense-{defense.pk}-{'public' if public else 'all'}", fresh, lambda: _figures(defense, public))
 
@@ -168,7 +168,7 @@ def _standings(counted: _Counted) -> Iterator[tuple[str, int]]:
 
 
 def _faults(counted: _Counted) -> Iterator[tuple[Fault, FaultWords, int]]:
-    """Only what runs ended in for good; a fault that a later try got over is over."""
+    """Yield the final faults of runs; a fault that a later try resolved does not count."""
     sums = {Fault(fault): answers for state, fault, answers in counted if state == RunState.DEAD and fault}
     for fault, answers in sorted(sums.items(), key=lambda each: (-each[1], each[0])):
         yield fault, WORDS[fault], answers
@@ -203,7 +203,7 @@ def breaks_of_defense(defense: Defense, *, public: bool, now: datetime) -> list[
         once.setdefault(each.image_id, each)
     shown = list(once.values())[:MOST_BREAKS]
     attacks = first_receipts(list(once), unrestricted=not public, now=now)
-    # The clock of a copy may be behind the releases it is made of: then their attacks are not public yet.
+    # The clock of a copy may be behind the releases it was made from: then their attacks are not public for it.
     return [(each, attacks[each.image_id]) for each in shown if each.image_id in attacks]
 
 
@@ -277,12 +277,12 @@ class RunRow:
 
 
 def parted_runs(defense: Defense) -> list[RunRow]:
-    """Return the runs whose pictures a fault parted, newest first."""
+    """Return the runs that were split after a fault, newest first."""
     return _run_rows(runs_of_interest().filter(defense=defense, splits__gt=0))
 
 
 def dead_runs_of(defense: Defense) -> list[RunRow]:
-    """Return the runs that gave up and whose pictures were never parted, newest first."""
+    """Return the runs that failed for good and were never split, newest first."""
     return _run_rows(dead_runs().filter(defense=defense, splits=0))
 
 
@@ -297,6 +297,6 @@ def _run_rows(runs: QuerySet[Run]) -> list[RunRow]:
 
 
 def reruns_of(defense: Defense, *, now: datetime) -> list[tuple[Rerun, str]]:
-    """Return the defense's re-runs, newest first, each with how far it is."""
+    """Return the defense's re-runs, newest first, each with its progress in words."""
     rows = Rerun.objects.filter(defense=defense).select_related("asked_by").order_by("-pk")[:MOST_RUNS]
     return [(each, rerun_words(each, now=now)) for each in rows]

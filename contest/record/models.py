@@ -1,4 +1,4 @@
-"""Stored leaderboards and their nightly checks."""
+"""Models of stored leaderboards and their nightly checks."""
 
 from django.db import models
 

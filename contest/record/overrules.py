@@ -1,4 +1,4 @@
-"""The public list of decisions on pictures: filters, entries and CSV (R20)."""
+"""Reads the public list of board decisions on pictures: filters, entries and CSV rows (R20)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,7 +73,7 @@ class OverruleEntry:
 
 
 def decision_entries(decisions: Sequence[CaseDecision], *, now: datetime) -> list[OverruleEntry]:
-    """Return decisions as the page shows them: as many questions for many as for one, and for none none."""
+    """Return decisions as rows of the page, with as many queries for many as for one, and none for none."""
     if not decisions:
         return []
     images = [each.case.image for each in decisions if each.case.image is not None]

@@ -1,4 +1,4 @@
-"""Answers, rulings with certificates, and outlines of a picture, for pages (R13-R15, R19)."""
+"""Prepares the taskers' answers and outlines of a picture, and its rulings, for pages (R13-R15, R19)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -170,7 +170,7 @@ def _ruling(ruling: Ruling, columns: Sequence[AnswerShown], image: Image) -> Rul
 
 
 def _bare(ruling: Ruling) -> RulingShown:
-    """A ruling that names no answers: one that was taken over from elsewhere."""
+    """Return a ruling without recorded answers: one that was imported."""
     words = ruling.words
     least = Policy.from_json(ruling.policy.numbers).min_box_fraction
     return RulingShown(ruling, (), (), (), words, True, least, ruling.policy.version)

@@ -1,7 +1,7 @@
-"""The content of a picture's page for a reader (R24, R39).
+"""Builds the content of a picture's page for a reader (R24, R39).
 
-Rulings are told as `contest.core.picture_access` says, answers and outputs with the release of the week, appeals and
-decisions once their case is public (`contest.record.closed_cases`).
+It has the rulings that `contest.core.picture_access` lets the reader see, answers and predictions with the release of
+the week, appeals and decisions once their case is public (`contest.record.closed_cases`).
 """
 
 from dataclasses import replace
@@ -60,7 +60,7 @@ def public_picture_content(known: KnownImage, reader: Reader, *, now: datetime) 
 
 
 def _hidden(known: KnownImage, reader: Reader, now: datetime) -> str:
-    """Return why others do not see this page; empty where they do.
+    """Return in words why others cannot see this page; empty if they can.
 
     Of a picture that is kept out for good its sender learns no more than of one that is kept out for a while (R5, R6).
     """

@@ -1,5 +1,4 @@
-"""The public content of a team's page: attacks after their week, results after its release (R24, R39), published
-defenses."""
+"""Reads the public content of a team's page: attacks after their week, results after its release (R24, R39)."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from scoring.models import Defense
 # Which attacks the page lists: the word in the address, and the words on the page.
 KINDS = {"": "All", "valid": "Valid", "rejected": "Rejected", "broke": "That broke a defense"}
 MOST_BREAKS = 20
-# So long what is counted of a team stays as it was.
+# How long the counts of a team are cached.
 FRESH_SECONDS = 60
 
 
@@ -92,7 +91,7 @@ def public_attacks_of(teams: Collection[Team], kind: str, *, now: datetime) -> Q
 
 
 def team_attacks(attacks: Sequence[Attack], *, now: datetime) -> list[TeamAttackRow]:
-    """Return attacks as the page shows them, with as many questions for a page of them as for one."""
+    """Return attacks as rows of the page, with as many queries for a page of them as for one."""
     images = [each.image_id for each in attacks]
     told = set(Image.objects.filter(released(), pk__in=images).values_list("pk", flat=True))
     shown, rulings, broke = (

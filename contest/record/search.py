@@ -1,4 +1,4 @@
-"""Searches the record by ID or name; finds only what the reader may know (R24)."""
+"""Searches pictures, defenses, teams, weeks and cases by ID or name, as far as the reader may see them (R24)."""
 
 import re
 from collections.abc import Iterator
@@ -48,13 +48,13 @@ class Search:
     """A search by one person at one moment."""
 
     def __init__(self, user: object, *, now: datetime) -> None:
-        """Say who asks."""
+        """Set the reader and the moment."""
         self._team, self._organizer = picture_reader(user)
         self._reader = Reader.of(user)
         self._now = now
 
     def find(self, asked: str) -> SearchResult:
-        """Return what fits; nothing for what is not there as for what the reader may not know of."""
+        """Return the hits; none for what does not exist and for what the reader may not know of."""
         if not asked:
             return SearchResult()
         exact = self._named(asked.upper())

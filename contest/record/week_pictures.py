@@ -1,4 +1,4 @@
-"""The pictures of a week's page: senders after its end, results after its release (R24)."""
+"""Queries for the pictures on a week's page: attackers after the week's end, results after its release (R24)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def released_pictures(week: str, *, origin: str = "", verdict: str = "") -> Quer
 
 
 def week_pictures(images: Sequence[Image], parts: Sequence[Release], *, now: datetime) -> list[WeekPicture]:
-    """Return pictures of a week with what everybody may know of each: as many questions for many as for one."""
+    """Return pictures of a week with the public facts of each, with as many queries for many as for one."""
     ids = [image.pk for image in images]
     attacks = first_receipts(ids, unrestricted=False, now=now)
     told = set(Image.objects.filter(released(), pk__in=ids).values_list("pk", flat=True))

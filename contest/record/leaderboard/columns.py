@@ -1,4 +1,4 @@
-"""The columns of the leaderboard: for sorting and for the CSV file."""
+"""Defines the columns of the leaderboard, for sorting and for the CSV file."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _STATES = (
 
 @dataclass(frozen=True, slots=True)
 class SortColumn:
-    """A column that a table may be sorted by: its name in the address, its words, and the value that decides.
+    """A column by which a table may be sorted: its name in the address, its title, and the value to sort by.
 
     `first` says that a table sorted by it begins with the largest.
     """
@@ -90,14 +90,14 @@ class Sorting:
 
 
 def sorting(columns: Sequence[SortColumn], asked: str) -> Sorting:
-    """Return what an address asks for; by rank where it asks for nothing that there is."""
+    """Return the sorting that an address names; by rank if it names none that exists."""
     by_name = {column.name: column for column in columns}
     found = by_name.get(asked.removeprefix("-"))
     return Sorting(found, asked.startswith("-")) if found else Sorting(columns[0], False)
 
 
 def headings(columns: Sequence[SortColumn], by: Sorting, address: Callable[[str], str]) -> list[ColumnHeading]:
-    """Return the columns with their links: each sorts by its own, or the other way round where it did already."""
+    """Return the columns with their links: each sorts by its column, or reverses the present order by it."""
     return [_heading(column, by, address) for column in columns]
 
 
@@ -140,7 +140,7 @@ def _defense(row: DefenseRank) -> Mapping[str, Any]:
 
 
 def _cell_value(value: Any) -> Any:
-    """Return what a cell says."""
+    """Return the value of a cell in the CSV file."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, datetime):

@@ -1,7 +1,7 @@
 """The facts from which the leaderboard is computed, each with its time. Pure.
 
-Teams, defenses and pictures are numbers here. Every fact says when it was made, so that the tables of any past moment
-can be told from all of them (R24, R39).
+Teams, defenses and pictures are row numbers here. Every fact has its time, so that the tables of any past moment can
+be computed from all of them (R24, R39).
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from scoring.trials.totals import AnswerTotals
 
 @dataclass(frozen=True, slots=True)
 class ReleaseFacts:
-    """The pictures received from `start` up to and not including `end` are told of from `at` on (R39)."""
+    """The pictures received from `start` up to and not including `end` are public from `at` on (R39)."""
 
     start: datetime
     end: datetime
@@ -33,7 +33,7 @@ class PictureFacts:
 
 @dataclass(frozen=True, slots=True)
 class AttackFacts:
-    """A picture that a team sent and did not take back; one that was to be labeled anyhow (`known`) is nobody's."""
+    """An attack that was not withdrawn; nobody has the credit if its picture was to be labeled anyhow (`known`)."""
 
     attack: int
     picture: int
@@ -114,7 +114,7 @@ class DefenseFacts:
 
 @dataclass(frozen=True, slots=True)
 class StakeChangeFacts:
-    """How a stake had ended by what was known from `at` on; nothing where it was in force."""
+    """The end of a stake as known from `at` on; empty if it was in force."""
 
     at: datetime
     ended_at: datetime | None
@@ -125,9 +125,9 @@ class StakeChangeFacts:
 class StakeFacts:
     """A stake that began at `at`; `until` is the end of its clock, told while the source is open (R36).
 
-    `ended_at` and `end` are as the stake itself says. Where it has `changes`, in the order in which they came, these
-    say what was known when: a ruling that is overruled takes an end back (R22). Of its award the board took
-    something for good at `forfeited_at`: it has not won from then on (R38).
+    `ended_at` and `end` are those of the stake's row. If it has `changes`, in the order in which they came, these say
+    what was known when: an overruled ruling can undo an end (R22). At `forfeited_at` the board forfeited something of
+    its award: from then on it has not won (R38).
     """
 
     defense: int

@@ -11,7 +11,7 @@ from scoring.trials.totals import AnswerTotals
 
 @dataclass(frozen=True, slots=True)
 class TeamName:
-    """A team as others see it."""
+    """The public ID and name of a team."""
 
     id: str
     name: str
@@ -30,7 +30,7 @@ class DefenseRank:
     `eligibility` are its totals on the private set (R31), `warmup` is its accuracy with the worst answer of the fixed
     attacks to each picture, 0 to 1 (R40), and `warmup_warnings` say why it may mean little.
 
-    What broke it is told with the release of the week; before that, a stake that ended as broken says no more.
+    What broke it is public with the release of the week; before that, only the end of the stake is.
     `broken_at` is the receipt of the first picture that did, and `broken_by` are the teams that did in the same week.
     """
 

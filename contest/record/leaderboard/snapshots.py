@@ -1,4 +1,4 @@
-"""Stored leaderboards: made by a sweep, shown with their age, checked nightly."""
+"""Stores computed leaderboards: made by a sweep, displayed with their age, checked nightly."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -50,7 +50,7 @@ class LeaderboardTables:
 def leaderboard_tables(week: str, *, now: datetime) -> LeaderboardTables:
     """Return the tables of a week that is over, or the present ones for an empty name.
 
-    NotFound for a week that there was none of, or that is not over. What no sweep has made yet is made at once.
+    NotFound for a week without tables, or that is not over. Tables that no sweep has made are made at once.
     """
     week = _over(week, now).name if week else PRESENT
     row = Leaderboard.objects.filter(week=week).first()
@@ -101,8 +101,8 @@ def boards_make(*, now: datetime) -> int:
     return _make(wanted, now) if wanted else 0
 
 
-def leaderboards_make_periodically(*, now: datetime) -> int:
-    """Look for what to make when this process has not for LOOK_EVERY: for sweeps that come oftener."""
+def boards_make_periodically(*, now: datetime) -> int:
+    """Make due tables at most once per LOOK_EVERY in this process, for sweeps that run more often."""
     last: datetime | None = cache.get(_LAST_LOOK)
     if last is not None and last <= now < last + LOOK_EVERY:
         return 0
@@ -115,7 +115,7 @@ def _is_stale(row: Leaderboard | None, now: datetime) -> bool:
 
 
 def _newest_moments() -> dict[str, str]:
-    """Return what happened last of what people look for at once; the rest may wait until the tables are old.
+    """Return the newest events that must appear at once; others may wait until the tables are old.
 
     Numbers and times, to be compared for being the same: a release says when its build began, and may be recorded long
     after tables that were made meanwhile.
@@ -129,7 +129,7 @@ def _newest_moments() -> dict[str, str]:
 
 
 def _make(weeks: list[str], now: datetime) -> int:
-    seen = _newest_moments()  # before the facts: what comes between is seen by the next look
+    seen = _newest_moments()  # read before the facts, so that the next check finds events in between
     facts = read_facts()
     for week in weeks:
         found = tables(facts, _moment(week, now))
@@ -169,7 +169,7 @@ def leaderboards_check_nightly(*, now: datetime) -> int:
 def board_check(*, now: datetime) -> LeaderboardCheck:
     """Compare every stored table with one rebuilt from the facts as of the same moment, and record what differs.
 
-    A stake says how it stands, and its changes say how it came to that: where these two differ, one was tampered with.
+    A stake's row must agree with its changes, which are its history: if they differ, one was tampered with.
     """
     facts, found, rows = read_facts(), [], list(Leaderboard.objects.order_by("week"))
     for row in rows:
@@ -204,7 +204,7 @@ def open_differences() -> int:
 
 
 def differences(kept: Tables, anew: Tables) -> list[str]:
-    """Say in which rows and columns two tables differ. Names are left out: a team may take another one."""
+    """Say in which rows and columns two tables differ. Names do not count: a team may change its name."""
     return [
         *_differences("defense", kept.defenses, anew.defenses),
         *_differences("team", kept.attackers, anew.attackers),

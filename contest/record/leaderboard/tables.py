@@ -1,7 +1,7 @@
 """Computes the leaderboard at a moment from its facts, whatever their order. Pure.
 
-Public at a moment is (R24, R39): an attack whose week is over; verdicts, answers and breaks of the pictures of weeks
-that were released by then; of verdicts the newest made by then; stakes, ends, merges and prizes made by then.
+At a moment these are public (R24, R39): attacks whose week is over; predictions, breaks and the newest verdicts made by
+then, of the pictures of weeks that were released by then; stakes, ends, merges and prizes made by then.
 """
 
 from bisect import bisect_right
@@ -40,7 +40,7 @@ def tables(facts: LeaderboardFacts, at: datetime) -> Tables:
 
 
 def ranks(keys: Sequence[tuple[int, ...]]) -> list[int]:
-    """Return the rank of each key, the largest first; equal ones share theirs and the next ones are passed over."""
+    """Return the rank of each key, the largest first; equal keys share a rank and the next ranks are skipped."""
     first: dict[tuple[int, ...], int] = {}
     for place, key in enumerate(sorted(keys, reverse=True), start=1):
         first.setdefault(key, place)
@@ -48,7 +48,7 @@ def ranks(keys: Sequence[tuple[int, ...]]) -> list[int]:
 
 
 class _Known:
-    """What was public at a moment, by what it is asked for."""
+    """The facts that were public at a moment, in lookup tables computed on demand."""
 
     def __init__(self, facts: LeaderboardFacts, at: datetime) -> None:
         self.facts, self.at = facts, at

@@ -1,4 +1,4 @@
-"""Shared helpers of the rebuild."""
+"""Shared helpers of the rebuild: rows known while weeks are filled, and bulk inserts."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _M = TypeVar("_M", bound=Model)
 
 @dataclass
 class FilledTables:
-    """What is known while the weeks are filled one after the other."""
+    """Lookup tables that grow while the weeks are filled one after the other."""
 
     images: dict[str, int] = field(default_factory=dict)
     taskers: dict[str, int] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class FilledTables:
 
 
 def begin() -> FilledTables:
-    """Return what the pictures refer to; everything around them is there already."""
+    """Return the lookup tables with the rows to which pictures refer, which were filled before."""
     return FilledTables(policies=dict(PolicyVersion.objects.values_list("version", "pk")), defenses=ids_of(Defense))
 
 

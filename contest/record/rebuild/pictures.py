@@ -1,4 +1,4 @@
-"""Rebuilds the pictures, panels, responses and rulings of a week."""
+"""Rebuilds the pictures, panels, responses and rulings of a week from its release."""
 
 from dataclasses import dataclass, field
 from itertools import islice

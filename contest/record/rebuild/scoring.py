@@ -1,4 +1,4 @@
-"""Rebuilds predictions, breaks, faults and mistakes."""
+"""Rebuilds the predictions, breaks, faults and mistakes of defenses from the releases."""
 
 from itertools import islice
 

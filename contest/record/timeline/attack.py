@@ -1,4 +1,4 @@
-"""The timeline of an attack for its sender."""
+"""Builds the timeline of an attack, for its team, organizers and, once it is released, everybody."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The timeline of a picture on its case's page (R21)."""
+"""Builds the timeline of a picture on the page of its case, for board members (R21)."""
 
 from collections.abc import Iterator
 from datetime import datetime

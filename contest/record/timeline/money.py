@@ -1,4 +1,4 @@
-"""Timeline events about money."""
+"""Timeline events about money that moved because a picture broke defenses."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Timeline events about defenses: answers, faults, mistakes and breaks (R29)."""
+"""Timeline events about defenses: their predictions, faults, mistakes and breaks (R29)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

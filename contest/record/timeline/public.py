@@ -1,4 +1,4 @@
-"""The public timeline of a picture (R24, R39)."""
+"""Builds the public timeline of a picture (R24, R39)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
