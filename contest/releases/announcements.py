@@ -1,6 +1,6 @@
-"""E-mails about releases to confirmed subscribers (R39).
+"""Subscriptions to releases, and the e-mails about a release to confirmed subscribers (R39).
 
-Which letters there are is written down together with the announcement, before any is sent.
+The letters of a release are stored together with its announcement, before any is sent.
 """
 
 from collections.abc import Callable
@@ -51,7 +51,7 @@ def subscription_confirm(*, token: str, now: datetime) -> Subscriber:
 
 
 def subscriber_of(key: str) -> Subscriber | None:
-    """Return whose link this is; None where there is nobody any more."""
+    """Return the subscriber of this link; None if there is none."""
     return Subscriber.objects.filter(key=key).first()
 
 
@@ -65,7 +65,7 @@ def subscription_end(*, key: str) -> None:
 
 
 def letters_send(*, clock: Callable[[], datetime]) -> int:
-    """Announce the releases that are not, and send the letters that are due; returns how many went out."""
+    """Announce new releases, and send the letters that are due; returns how many were sent."""
     for release in Release.objects.filter(announcement__isnull=True).order_by("pk"):
         _announce(release, clock())
     return post_due(ReleaseLetter.objects.select_related("announcement__release", "subscriber"), _letter, clock=clock)
@@ -73,7 +73,7 @@ def letters_send(*, clock: Callable[[], datetime]) -> int:
 
 @transaction.atomic
 def _announce(release: Release, now: datetime) -> None:
-    """Write down who is told: everybody who had confirmed when it was published."""
+    """Store a letter for everybody who had confirmed when the release was published."""
     row, new = Announcement.objects.get_or_create(release=release, defaults={"announced_at": now})
     if new:
         told = Subscriber.objects.filter(confirmed_at__lte=release.released_at)

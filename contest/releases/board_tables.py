@@ -1,9 +1,8 @@
-"""The board's tables of a release: cases, decisions and votes (R18-R21, R37, R39).
+"""Queries for the review board's tables in a release: cases, decisions and votes (R18-R21, R37, R39).
 
-What was decided about a picture is in the release of the picture's week, whenever that was; decided later, it makes
-errata. A case shows nowhere before nothing more comes of it: while more taskers are asked, nobody who still has to
-answer shall read what was argued (R8). Motions and examinations are of the week in which they were. No table says who
-voted.
+A decision about a picture is in the release of the picture's week, whenever it was made; one made after that release
+causes errata. A case appears only once it is closed: while more taskers answer about the picture, none of them shall
+read the arguments (R8). Motions and examinations belong to the week in which they were made. No table says who voted.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """Builds releases in the background (R39): progress in one row, one process at a time.
 
-The release itself is put in its place in one step (`contest.releases.services`), so a build that dies leaves nothing
-of it published; its row grows old, and the next sweep takes it up again.
+The release itself is put in its place in one step (`contest.releases.services`), so a build that dies
+publishes nothing; a later sweep finds its row without signs of life and builds again.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ from contest.releases.services import release_week, waiting_pictures
 from contest.releases.signatures import sign_left_releases
 from policy.calendar import Week
 
-# Whoever builds shows itself this often; after that many missed signs it is taken for dead.
+# A building process gives a sign of life this often; after that many missed signs it is taken for dead.
 SIGN_SECONDS = 2.0
 DEAD_AFTER = timedelta(seconds=60)
 # After a build that failed the sweep begins the next one for the same week this much later.
@@ -64,7 +64,7 @@ def build_request(week: Week, *, by: User | None, now: datetime, incomplete: boo
     try:
         with transaction.atomic():
             build = ReleaseBuild.objects.create(week=week.name, asked_at=now, asked_by=by, incomplete=incomplete)
-            if by is not None:  # what is due by the calendar nobody asked for
+            if by is not None:  # a build that is due by the calendar has no requester
                 subject, told = {"week": [week.name]}, {"incomplete": incomplete}
                 audit("release.build", by=by, subject=subject, now=now, private=told)
             return build
@@ -92,7 +92,7 @@ def due_weeks_release(*, clock: Clock) -> int:
 
 
 def _free(now: datetime) -> Q:
-    """The builds that nobody works on: new ones, and those whose process gave no sign for too long."""
+    """Condition for builds that no process works on: new ones, and those without a sign of life for too long."""
     return Q(state=BuildState.WAITING) | Q(state=BuildState.RUNNING, seen_at__lt=now - DEAD_AFTER)
 
 
@@ -134,13 +134,13 @@ class BuildStage:
     total: int = 0
 
     def told(self, words: str, done: int, total: int | None) -> None:
-        """Take what `release_week` says."""
+        """Record the progress that `release_week` reports."""
         self.words, self.done, self.total = words, done, total or 0
 
 
 @contextmanager
 def _signs_of_life(build: ReleaseBuild, stage: BuildStage, clock: Clock) -> Iterator[None]:
-    """Write down how far the build is, from a thread with a connection of its own: the build reads in a transaction."""
+    """Store the progress from a thread with its own database connection, as the build reads in a transaction."""
     over = Event()
     thread = Thread(target=_show, args=(build.pk, stage, clock, over), name=f"signs of {build}", daemon=True)
     thread.start()
@@ -165,14 +165,14 @@ def _sign(rows: QuerySet[ReleaseBuild], stage: BuildStage, now: datetime) -> Non
         rows.update(seen_at=now, stage=stage.words, done=stage.done, total=stage.total)
         outages.succeeded(_SIGN)
     except Exception as error:
-        # The database is away for a moment: the next sign tries again, a minute of them may fail.
+        # The database may be unreachable for a moment: the next sign tries again, and signs may fail for a minute.
         if not outages.failed(_SIGN, error):
             log.exception("sign_of_life_failed")
         connection.close()
 
 
 def _fail(build: ReleaseBuild, error: Exception, now: datetime) -> None:
-    """Keep in words why there is no release. What is no refusal of ours is in the log with where it came from."""
+    """Store in words why there is no release. An unexpected error is logged with its traceback."""
     if isinstance(error, DomainError):
         words = error.message
     else:

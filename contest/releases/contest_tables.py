@@ -1,7 +1,7 @@
-"""The contest's tables of a release: attacks, teams, stakes, decisions, money (R39).
+"""Writes the contest's tables of a release: attacks, teams, stakes, decisions, money (R39).
 
-Each states what happened in its week, as it stood when that was over: what is decided later belongs to a later week,
-and makes no errata of this one. All functions run inside `contest.releases.snapshot.snapshot`.
+Each states what happened in its week, as known at the end of the week: what is decided later belongs to a later week,
+and causes no errata of this one. All functions run inside `contest.releases.snapshot.snapshot`.
 """
 
 from datetime import datetime

@@ -1,6 +1,6 @@
 """Compares, copies and removes folders with a hundred thousand files.
 
-The usual tools hold a list of all names, with a path for each: for a large week more than everything else together.
+The usual tools keep a list of all paths in memory: for a large week that is more than everything else together.
 """
 
 import filecmp

@@ -1,7 +1,7 @@
-"""The contest's key for releases: made and rotated by a command, kept in a file outside the database.
+"""The contest's key that signs releases: made and rotated by a command, kept in a file outside the database.
 
-The secret is in `RELEASE_KEY_FILE`. What everybody may know of it is in `keys.json`, in the folder of the releases.
-Pages read that one alone: only the process that publishes releases can read the secret.
+The secret is in `RELEASE_KEY_FILE`. The public part is in `keys.json`, in the folder of the releases. Pages read only
+that file: only the process that publishes releases can read the secret.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The text of `manifest.json` with the hash of every file."""
+"""Writes the text of a release's `manifest.json`, with the hash of every file."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping

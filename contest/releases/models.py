@@ -1,4 +1,4 @@
-"""Progress of release builds, and subscribers (R39)."""
+"""Models of release builds and their progress, of subscribers, and of letters about releases (R39)."""
 
 from functools import partial
 
@@ -16,8 +16,8 @@ from contest.outbox.models import Posted
 class ReleaseBuild(models.Model):
     """A release on its way: `stage` in words, `done` of `total` steps of it. Ended with `release` or with `error`.
 
-    `asked_by` is empty for what the sweep began by itself. With `incomplete` an organizer said that it may leave out
-    what still waits. Whoever builds shows with `seen_at` that it lives.
+    `asked_by` is empty for a build that the sweep began. With `incomplete` an organizer allowed that it leaves out what
+    still waits. `seen_at` is the last sign of life of the building process.
     """
 
     week = models.CharField(max_length=8)
@@ -48,9 +48,9 @@ class ReleaseBuild(models.Model):
 
 
 class Subscriber(models.Model):
-    """An address that is told of releases, since its owner opened the link that confirms it.
+    """An address that gets a letter about each release, since its owner confirmed it by a link.
 
-    `key` is in the link that ends it, in every letter.
+    `key` is in the link that ends the subscription, in every letter.
     """
 
     email = models.EmailField(unique=True)
@@ -62,7 +62,7 @@ class Subscriber(models.Model):
 
 
 class Announcement(models.Model):
-    """A release of which everybody is told who had asked by then: its letters are written down, once."""
+    """Records that the letters about a release were stored, once, for everybody subscribed by then."""
 
     release = models.OneToOneField(Release, on_delete=models.PROTECT, related_name="announcement")
     announced_at = models.DateTimeField()

@@ -1,4 +1,4 @@
-"""`responses.parquet`: the rows of `responses.csv`, typed."""
+"""Writes the file `responses.parquet` of a release: the rows of `responses.csv`, typed."""
 
 from collections.abc import Iterator
 from pathlib import Path

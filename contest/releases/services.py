@@ -134,7 +134,7 @@ def release_week(
         archive = workplace / f"{head['name']}.zip"
         content.write_archive(archive, head["name"], progress)
         published = _publish(out, week, part, content, archive, manifest_sha256, now)
-        sign_releases(out)  # after the record is there for good: what is signed can never be taken back
+        sign_releases(out)  # after the record is committed: a signature can never be taken back
         return published
 
 
@@ -311,7 +311,7 @@ def _publish(
     folder = out / form.release_name(week.name, part.number)
     there = same_folder(
         content.path, folder, but=form.SIGNATURE
-    )  # before others are held up: there may be much to read
+    )  # before the lock that others wait for: there may be much to read
     values = {"counts": content.counts, "bytes": archive.stat().st_size, "released_at": now}
     with transaction.atomic():
         release, new = _record(week, part, manifest_sha256, values)

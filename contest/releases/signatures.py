@@ -1,7 +1,7 @@
-"""Signs releases after they are published, and collects what witnesses add (R39, decision 0030).
+"""Signs releases after they are published, and collects signatures of witnesses (R39, decision 0030).
 
-A release is signed only when its record is there for good: a signature can never be taken back. What a killed process
-left unsigned, and what could not be signed, the next sweep signs.
+A release is signed only after its record is committed: a signature can never be taken back. The next sweep signs what
+a killed process left unsigned, and what could not be signed.
 """
 
 import hashlib

@@ -44,7 +44,7 @@ def _read_in_own_connection(name: str, step: Callable[[], T]) -> T:
 
 @contextmanager
 def snapshot() -> Iterator[Snapshot]:
-    """One unchanging view of the database, which holds nobody up. Inside another transaction, that one's view."""
+    """Open one unchanging view of the database without blocking others; inside a transaction, the view of that."""
     if connection.in_atomic_block:
         yield Snapshot(is_shared=False)
     elif connection.vendor == "postgresql":

@@ -221,7 +221,7 @@ def _with_proof(rows: QuerySet[Break]) -> Iterator[Row]:
 def _defense_rows() -> QuerySet[Defense, Row]:
     """The published defenses, those that are retired too: what a week says of them must not depend on a later one.
 
-    What a team said when it handed one in is empty for one that nobody did.
+    The team's texts are empty for a defense that no team submitted.
     """
     columns = (
         "public_id", "name", "digest", "demo", "published_at", "retired_at", "pk", "description", "reference", "image",

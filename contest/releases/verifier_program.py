@@ -1,4 +1,4 @@
-"""The verifier as one file, as this process runs it (R39)."""
+"""Builds `verify.pyz`, the verifier of releases as one file, from the sources that this process runs (R39)."""
 
 import hashlib
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What an organizer looks at when a week has ended, in order, and how far each step is (docs/operations.md)."""
+"""Builds the organizers' checklist for an ended week: its steps in order, and how far each is (docs/operations.md)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -94,7 +94,7 @@ def _errata(week: Week, newest: Release) -> WeekStep:
 
 
 def _appeals(week: Week, now: datetime) -> WeekStep:
-    """Appeals are over when they are for each defense that pictures are run against (R18, R22)."""
+    """Return the step of appeals: done when none is possible for any defense that is being run (R18, R22)."""
     title, known = "Appeals", Weeks(now)
     if week.end > now:
         return WeekStep(title, StepState.LATER, "After the week's end.")

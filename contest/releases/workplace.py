@@ -1,4 +1,4 @@
-"""The folder that releases lie in, held by one process at a time, and the folder in it that one is built in."""
+"""Locks the folder of the releases for one process at a time, and makes the folder in it for building a release."""
 
 import fcntl
 import os
@@ -12,7 +12,7 @@ from contest.releases.folders import remove_folder
 
 @contextmanager
 def only_worker_in(out: Path) -> Iterator[None]:
-    """Hold `out` for this process. The lock ends with the process, however that ends."""
+    """Lock `out` for this process. The lock ends with the process, however that ends."""
     out.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(out, os.O_RDONLY)
     try:
@@ -32,7 +32,7 @@ def _lock(descriptor: int, out: Path) -> None:
 
 @contextmanager
 def workplace_in(out: Path) -> Iterator[Path]:
-    """Give the folder a release is built in, and hold `out`. What a killed worker left there goes away first."""
+    """Lock `out` and make the folder in it for building a release; first remove what a killed process left there."""
     workplace = out / ".release.partial"
     with only_worker_in(out):
         if workplace.exists():
