@@ -101,7 +101,7 @@ def boards_make(*, now: datetime) -> int:
     return _make(wanted, now) if wanted else 0
 
 
-def boards_make_periodically(*, now: datetime) -> int:
+def leaderboards_make_periodically(*, now: datetime) -> int:
     """Make due tables at most once per LOOK_EVERY in this process, for sweeps that run more often."""
     last: datetime | None = cache.get(_LAST_LOOK)
     if last is not None and last <= now < last + LOOK_EVERY:
