@@ -24,8 +24,8 @@ def renewed_hash(user: AbstractBaseUser, known: str) -> str | None:
 
 
 def credentials_purge(*, now: datetime) -> int:
-    """Delete expired sessions and tokens, and records of sign-ins (with their IP addresses) after 90 days.
-    Returns how many rows."""
+    """Delete expired sessions and tokens, and after 90 days the records of sign-ins (with their IP addresses) and the
+    address digests of audited actions. Returns how many rows."""
     old = now - ACCESS_KEPT
     over = (
         UserSession.objects.filter(expire_date__lte=now),

@@ -1,9 +1,9 @@
 """The optional second factor: a passkey or the code of an authenticator app (RFC 6238), or one of ten recovery codes.
 
-django-allauth stores each in a row (`Authenticator`); every account that has a factor has the row of recovery codes.
-This module adds what the library leaves out (decision 29). The database holds the last code used, so that no process
-accepts a code twice; recovery codes are stored as hashes; and after ten wrong codes in a row no code of the account is
-accepted for an hour, from any IP address.
+django-allauth stores each passkey and app in a row (`Authenticator`), and all recovery codes in one more, which every
+account with a factor has. This module adds what the library leaves out (decision 29). The database holds the time step
+of the last code used, so that no process accepts that code or an earlier one; recovery codes are stored as hashes; and
+after ten wrong codes in a row no code of the account is accepted for an hour, from any IP address.
 """
 
 import base64

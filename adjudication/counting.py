@@ -1,4 +1,4 @@
-"""Counting the board's votes (R19): the majority decides, and a tie changes nothing.
+"""Counts the board's votes (R19): the option with the most votes wins, and a tie changes nothing.
 
 Pure: standard library only. The board decides with it, and the verifier of a release counts the votes again.
 """
@@ -50,7 +50,7 @@ def decided_by(ballots: Sequence[Ballot], kind: CaseKind) -> Ballot:
 
 
 def is_tie(ballots: Sequence[Ballot]) -> bool:
-    """Say whether two options have the most votes: then the ruling on record stays (R19)."""
+    """Say whether several options share the most votes: then nothing changes (R19)."""
     counted = Counter(map(_counted_as, ballots)).most_common(2)
     return len(counted) == 2 and counted[0][1] == counted[1][1]
 

@@ -1,7 +1,7 @@
 """Rules: the verdict on a picture with its reasons (R13-R15, R17); whether a prediction is a confident mistake (R29).
 
-Pure: standard library only, integers only, the policy as an argument. The same responses and policy always give the
-same verdict; the public release verifier calls this same module.
+Pure: standard library only, integers and fractions, the policy as an argument. The same responses and policy always
+give the same verdict; the public release verifier calls this same module.
 """
 
 from collections.abc import Callable, Sequence

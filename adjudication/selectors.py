@@ -1,4 +1,4 @@
-"""Queries for panels and rulings."""
+"""Queries for panels that wait for a ruling, and for the rulings on pictures."""
 
 from collections.abc import Iterable
 

@@ -201,7 +201,7 @@ class FolderStore(PictureStore):
                 yield partial(Path(entry.path).unlink, missing_ok=True)
 
     def _walk(self) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
-        """Yield the files where `put` writes; raises Unavailable where the whole folder is gone."""
+        """Yield the files where `put` writes; raises ServiceUnavailable where the whole folder is gone."""
         with _reachable():
             if not self.folder.is_dir():
                 raise store_away()

@@ -34,7 +34,7 @@ def storing_files() -> Iterator[None]:
 def removing_files() -> Iterator[None]:
     """Find and remove files that no row names: inside, no process stores files. Keep it short: uploads wait.
 
-    Raises Busy when other processes were storing files all the time.
+    Raises ServerBusy when other processes were storing files all the time.
     """
     with transaction.atomic(durable=True):
         if connection.vendor == "postgresql":

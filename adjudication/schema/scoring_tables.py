@@ -1,4 +1,4 @@
-"""Declares the release tables about defenses: predictions, faults, breaks and eligibility (R28-R33, R39)."""
+"""Declares the release tables about defenses: predictions, faults, breaks, mistakes and eligibility (R28-R33, R39)."""
 
 from adjudication.schema import release_format as form
 from adjudication.schema.cell_kinds import (

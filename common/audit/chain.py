@@ -6,7 +6,8 @@ uses it.
 
 A row has two parts. The public part is in the weekly release unchanged; of the private part only the SHA-256 is
 published, so that later changes of it are detected. Every private part has a salt: most of them are so short that they
-could be guessed from their hash. No part names an account, because deleting an account also removes its name.
+could be guessed from their hash. No part says which account acted: that link is
+deleted with the account.
 """
 
 import hashlib

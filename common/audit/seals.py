@@ -17,7 +17,7 @@ _CHUNK = 2_000
 
 
 def seal_entries() -> int:
-    """Seal the unsealed rows, in the order of their numbers; returns how many.
+    """Seal the first unsealed rows, at most AT_ONCE, in the order of their numbers; returns how many.
 
     If two sweeps run at once, only one seals: numbers and rows of seals are unique, and the other changes nothing.
     """

@@ -74,5 +74,5 @@ def role_of(user: User | None) -> str:
 
 
 def forget_origins(user: User) -> None:
-    """Forget the origins of an account's actions, when it is deleted."""
+    """Delete the digests of the client addresses of an account's actions, when the account is deleted."""
     AuditPlace.objects.filter(entry__user=user).delete()

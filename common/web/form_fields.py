@@ -31,7 +31,7 @@ def redirect_with_message(
 
 
 def text(request: HttpRequest, name: str, most: int = 254) -> str:
-    """Return the text typed into a field, without characters that no field can hold."""
+    """Return the text typed into a field, stripped, cut to `most`, without characters that no field can hold."""
     return request.POST.get(name, "").replace("\x00", "").strip()[:most]
 
 
@@ -43,7 +43,7 @@ def errors_of(error: DomainError) -> Mapping[str, str]:
 
 
 def safe_next(request: HttpRequest, otherwise: str) -> str:
-    """Return the address of the page from which a form was sent, never one of another site."""
+    """Return the address in the field `next` if it is of this site, else `otherwise`."""
     wanted = request.POST.get("next", "")
     own = url_has_allowed_host_and_scheme(wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure())
     return wanted if own else otherwise

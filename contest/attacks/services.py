@@ -65,8 +65,8 @@ def attack_receive(
     of one upload. Nothing is decoded for a team without quota or with too many refusals, and nothing is stored before
     the quota is taken. The receipt to `by` is stored in the same transaction: so every attack has one (R26).
 
-    Raises NotAllowed (`not_entitled`), TooMany (`quota_used`, `too_many_refused`), Busy, PictureRefused with what to
-    change, SentBefore (R26), InvalidInput (`not_staked`, `an_example`).
+    Raises NotAllowed (`not_entitled`), TooMany (`quota_used`, `too_many_refused`), ServerBusy, PictureRefused with what
+    to change, SentBefore (R26), InvalidInput (`not_staked`, `an_example`).
     """
     team = final_team(team)
     check_entitled(team, now=now)

@@ -189,7 +189,7 @@ def _misses_parties(case: Case, now: datetime) -> bool:
 
 
 def refuse_missing_parties(case: Case, *, now: datetime) -> None:
-    """Raise Busy while a party of a case is not recorded: nobody opens the case until the sweep records it (R21)."""
+    """Raise ServerBusy while a party of a case is missing: nobody opens the case until the sweep records it (R21)."""
     if _misses_parties(case, now):
         raise ServerBusy(
             "Another team has just become part of this case. The case opens again as soon as that is recorded.",

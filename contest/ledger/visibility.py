@@ -112,7 +112,7 @@ def _senders(images: set[int], teams: Mapping[int, Team]) -> dict[int, set[int]]
 
 
 def _public_pairs(stakes: _Stakes, teams: Mapping[int, Team]) -> Iterable[Pair]:
-    """Yield the pairs of team and stake that may be public, of those of which the board withheld money."""
+    """Yield the pairs of team and stake that may be public, for the stakes of which the board withheld money."""
     withheld = LedgerEntry.objects.filter(rule="R38", causes__has_key="stake").values_list("causes", flat=True)
     asked = {stake for causes in withheld for stake in causes["stake"]}
     for stake in asked:
@@ -141,9 +141,10 @@ def _names(wanted: Iterable[int], teams: Mapping[int, Team]) -> dict[int, tuple[
 class LedgerView:
     """The public view of the ledger: how much of each partly public entry to show, and the effect on sums.
 
-    `later`: account -> sum of its hidden entries; `without_team`: the same for entries without their team's name;
-    `balances`: public balances of accounts that moved since the first embargoed break. `marked`: team -> since when it
-    has money that must not be linked to its name; `set_off`: what was taken back of public shares out of such money.
+    `later`: account -> sum of its entries that are not listed; `without_team`: the same for entries without their
+    team's name; `balances`: public balances of accounts that moved since the first embargoed break. `marked`: team ->
+    since when it has money that must not be linked to its name; `set_off`: what was taken back of public shares out of
+    such money.
     """
 
     embargoed: EmbargoedBreaks
@@ -167,7 +168,7 @@ class LedgerView:
         return self.levels.get(entry.pk, EntryVisibility.WHOLE)
 
     def not_listed(self) -> list[int]:
-        """Return the numbers of the entries that are hidden."""
+        """Return the numbers of the entries that are not listed."""
         return [number for number, told in self.levels.items() if told is EntryVisibility.LATER]
 
     def tells(self, decision: BoardDecision) -> bool:
@@ -281,7 +282,7 @@ def _read_view() -> LedgerView:
 
 def are_whole(entries: Iterable[LedgerEntry]) -> bool:
     """Say, in one query, whether all these entries are certainly public: they were made before the first break under
-    embargo was found, and withhold no money of a stake."""
+    embargo was found, and none withholds or returns money (R38)."""
     since = recorded_mistakes().exclude(released("image__")).aggregate(since=Min("found_at"))["since"]
     return all(each.rule != "R38" and (since is None or each.made_at < since) for each in entries)
 

@@ -70,7 +70,7 @@ def rows_on(rows: QuerySet[AuditEntry], day: date, zone: str) -> QuerySet[AuditE
 
 
 def rows_containing(rows: QuerySet[AuditEntry], text: str) -> QuerySet[AuditEntry]:
-    """Return the rows with `text` in any part, or with this digest of a client's address."""
+    """Return the rows with `text` in a part, or with this digest of a client's address."""
     parts = ("subject", "public", "private")
     rows = rows.annotate(**{f"{part}_text": Cast(part, TextField()) for part in parts})
     matches = Q(why__icontains=text) | Q(origin__icontains=text) | Q(place__digest=text.lower())
@@ -90,7 +90,7 @@ def anything_recorded() -> bool:
 
 
 def recorded_since(check: AuditCheck | None) -> int:
-    """Return how many rows were added after the last check; without a check the number of all rows."""
+    """Return how many rows the check did not reach; without a check the number of all rows."""
     return AuditEntry.objects.count() - (check.through if check else 0)
 
 

@@ -1,4 +1,4 @@
-"""Forecasts whether taskers finish each open week's pictures by its Friday deadline.
+"""Forecasts whether taskers finish the pictures of each week that is being labeled by its Friday deadline.
 
 The pictures of a week are labeled in the week after it (R24), so that is when they should be finished: its last second
 in the contest's zone (R23). The queue is one for all weeks; so is the forecast of it (contest.operations.forecast).

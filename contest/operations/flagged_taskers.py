@@ -16,7 +16,7 @@ _MOST_EVENTS = 500
 
 @dataclass(frozen=True, slots=True)
 class FlaggedTasker:
-    """A tasker to look at: public ID, whether paused, the rules that fired recently, and the latest event."""
+    """A tasker to look at: public ID, whether paused, the rules that fired recently, the last event or pause."""
 
     public_id: str
     paused: bool

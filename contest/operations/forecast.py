@@ -48,7 +48,7 @@ class TaskerPace:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A picture that misses `needs` answers, and the workers who were assigned it before."""
+    """A picture that misses `needs` answers, and the workers who answered it or gave it back."""
 
     needs: int
     seen_by: frozenset[int] = frozenset()

@@ -52,8 +52,8 @@ class SuspiciousGold:
 def gold_supply(policy: Policy, *, now: datetime) -> dict[str, Any]:
     """Return the state of the gold: pictures in use, uses left of all of them, pictures nearly used up, held, used up.
 
-    `left` are the taskers of the last seven days with the least gold, `taskers` their number, `short` how many have
-    under `few`.
+    `left` are those with the least gold, MOST_LISTED at most; `taskers` is the number of all qualified taskers who
+    answered in the last seven days, `short` how many of these have under `few`.
     """
     cap = policy.gold_most_uses
     known = KnownPicture.objects.filter(use=KnownUse.GOLD, retired_at__isnull=True)

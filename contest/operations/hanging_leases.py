@@ -12,7 +12,7 @@ from labeling.models import Assignment
 from scoring.enums import RunState
 from scoring.models import Run, Trial
 
-# A sweep takes a lease back within seconds of its end: a later one means that no sweep runs.
+# A sweep takes a lease back within seconds of its end: a lease still there after this means that no sweep runs.
 SWEPT_WITHIN = timedelta(minutes=2)
 LONG = timedelta(hours=2)
 MOST_LISTED = 10

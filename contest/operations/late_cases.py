@@ -20,7 +20,7 @@ MOST_LISTED = 10
 
 @dataclass(frozen=True, slots=True)
 class LateCase:
-    """A case that is late, or `soon` will be, or that lacks members: `without_quorum` is when organizers were informed.
+    """An open case, and whether it is late or `soon` will be: `without_quorum` is when organizers were informed.
     `reminded` is when its members were reminded, if within the last day: no other reminder is allowed then."""
 
     public_id: str

@@ -1,4 +1,4 @@
-"""Letters (e-mails) for organizers' pages: all where no mail server is set, otherwise the failed ones."""
+"""Letters (e-mails) for organizers' pages: all where no mail server is set, else those that failed or got lost."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -84,7 +84,7 @@ def overview_forget() -> None:
 def read_overview(*, now: datetime) -> dict[str, Any]:
     """Return the data of the organizers' overview at `now`, uncached.
 
-    `waits` lists work that waits for a person, a scorer, the board, or the end of a week, oldest first.
+    `waits` lists work that waits for a person, a scorer, the board, or the release of an ended week, oldest first.
     """
     policy = policy_in_force(now).policy
     undealt, panels = stages.waiting_for_panel(now), stages.open_panels()

@@ -28,7 +28,7 @@ _AGES = (
 
 @dataclass(frozen=True, slots=True)
 class PanelAge:
-    """Open panels of one age: `counts` by missing answers, in the order of `Ages.missing`."""
+    """Open panels of one age: `counts` by missing answers, in the order of `PanelAges.missing`."""
 
     name: str
     counts: tuple[int, ...]

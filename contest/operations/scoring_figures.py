@@ -25,7 +25,8 @@ _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 
 
 class _Spell(NamedTuple):
-    """A period in which a scorer had a run or a trial. `pictures` is how many were answered in it."""
+    """A period in which a scorer had a run or a trial. `pictures` is how many a finished run answered,
+    otherwise 0."""
 
     worker: str
     defense: int
@@ -111,7 +112,7 @@ def _dead_trials() -> Iterator[dict[str, Any]]:
 
 
 def _spells(now: datetime) -> Iterator[_Spell]:
-    """Yield the periods in which scorers were busy in the last day: a lower bound: a run records its last try alone."""
+    """Yield the periods in which scorers were busy in the last day; too few, as a run records only its last try."""
     done = (RunState.FINISHED, RunState.ASSESSED)
     runs = _sized(_of_last_day(Run.objects.all(), now))
     columns = ("worker", "defense", "started_at", "finished_at", "state")

@@ -13,8 +13,8 @@ from common.times import distance
 from contest.operations.pipeline import QUEUES, SWEEPS
 from contest.operations.waiting_items import WaitingItem
 
-# A sweep is late when it has not run for this long, or for three of its periods. A release and a scoring run take long
-# and delay the others of their queue; without a broker one worker runs both queues.
+# A sweep is late when it has not run for this long or for three of its periods, whichever is longer. A release and a
+# scoring run take long and delay the others of their queue; without a broker one worker runs both queues.
 LATE = {"quick": timedelta(minutes=15), "slow": timedelta(hours=1), "gpu": timedelta(hours=1)}
 
 

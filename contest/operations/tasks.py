@@ -63,7 +63,7 @@ def send_letters() -> int:
 
 @sweep("releases", queue="slow", every=60.0)
 def release_weeks() -> int:
-    """Publish the weeks that have ended and have nothing left to decide, and write to the subscribers (R39)."""
+    """Publish the ended weeks of which no picture waits for a ruling or a run, and write to the subscribers (R39)."""
     return builds.due_weeks_release(clock=domain_now) + announcements.letters_send(clock=domain_now)
 
 

@@ -93,8 +93,8 @@ def _people() -> Iterator[WaitingItem]:
 
 
 def in_line(*, to_release: Week | None, board: Mapping[str, Any]) -> Iterator[WaitingItem]:
-    """Yield work that waits for a scorer, the board, or the end of a week; most of it continues by itself. `board` is
-    the result of `case_backlog`."""
+    """Yield work that waits for a scorer, the board, or the release of an ended week; most of it continues by itself.
+    `board` is the result of `case_backlog`."""
     queued, dead = RunState.QUEUED, dead_runs()
     runs, trials = Run.objects.filter(state=queued), Trial.objects.filter(state=queued)
     yield from _counted("scoring-queue", runs, "created_at", "run waits for a scorer", "runs wait for a scorer")

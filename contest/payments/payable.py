@@ -90,7 +90,7 @@ class _Waiting:
 
 
 def _payables(accounts: QuerySet[Account], now: datetime) -> list[Payable]:
-    """Return how much on these accounts waits, by account number; of merged teams the first account waits first."""
+    """Return how much on these accounts waits, by ascending number; of merged teams the first account waits first."""
     rows = [(row.team, row.balance_cents) for row in accounts.order_by("pk") if row.team is not None]
     finals = {team.pk: final_team(team).pk for team, _ in rows}
     waits = _waiting(set(finals.values()), now)

@@ -54,8 +54,8 @@ def flows(due: Mapping[int, int], held: int, at: MoneyPosition) -> MoneyFlows:
     """Return the movements from position `at` to `due` (cents by team, in the order of serving them) and `held`.
 
     Money that the board withholds of a team is taken off the share of that team only (R35, R38). A team gives money
-    back as far as it has it. The half advances the rest, but never more than it holds of this money, or than teams owe
-    to it; what is left over goes to the half.
+    back as far as it has it. The half advances the rest, but never more than its balance, nor than what it holds of
+    this money plus what teams owe to it; what is left over goes to the half.
     """
     kept_aside = _still_withheld(due, held, at)
     released, withheld = _above(at.aside, kept_aside), _above(kept_aside, at.aside)
@@ -77,7 +77,7 @@ def flows(due: Mapping[int, int], held: int, at: MoneyPosition) -> MoneyFlows:
 
 
 def _still_withheld(due: Mapping[int, int], held: int, at: MoneyPosition) -> Mapping[int, int]:
-    """Return what stays withheld of each team, at most its share. While no team is due anything, all of it stays."""
+    """Return what stays withheld of each team, at most its share. While the money stays on the stake, all of it."""
     if held:
         return at.aside
     return _some({team: min(cents, due.get(team, 0)) for team, cents in at.decided.items()})

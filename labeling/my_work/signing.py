@@ -1,4 +1,6 @@
-"""Signs a tasker's record, and checks a signed record. Needs only `cryptography`: no Django, no database.
+"""Signs the file of their own work that a tasker downloads, and checks such files.
+
+Needs only `cryptography`: no Django, no database.
 
 A signed file is JSON whose last line is its signature. That line signs the SHA-256 of all bytes before it:
 

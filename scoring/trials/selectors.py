@@ -1,6 +1,7 @@
 """Queries for trials and eligibility (R31).
 
-Pages get only totals and verdicts from this module, never pictures, hashes, classes or answers of a trial.
+Pages get only totals, verdicts and the log of the smoke test from this module, never pictures, hashes, classes or
+answers of a trial.
 """
 
 import hashlib

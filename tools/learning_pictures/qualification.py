@@ -1,4 +1,4 @@
-"""Recipes of the qualification's pictures."""
+"""Recipes (photograph, cuts and covers, right answers, reasons) for the pictures of the taskers' qualification."""
 
 from shapely.geometry.base import BaseGeometry
 

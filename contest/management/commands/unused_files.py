@@ -1,4 +1,4 @@
-"""`unused_files`: lists files of the picture store that no row names; `--remove` removes them."""
+"""`unused_files`: lists, and with `--remove` removes, files of the store that no row names and half-written uploads."""
 
 from argparse import ArgumentParser
 from collections.abc import Callable
@@ -21,9 +21,9 @@ class Command(RecordedCommand):
 
     help = (
         "List the files of the picture store that no database row names. A process killed between storing a file and "
-        "committing its row leaves such files. Those less than a day old are left out. With --remove they are removed; "
-        "uploads may go on meanwhile. Never remove any after the database was restored from a backup: they may be the "
-        "only copy of what was sent since."
+        "committing its row leaves such files. Those less than a day old are left out. With --remove they and "
+        "half-written uploads are removed; others may upload meanwhile. Never remove any after the database was "
+        "restored from a backup: they may be the only copy of what was sent since."
     )
     example = "./unanimous unused_files --remove"
 

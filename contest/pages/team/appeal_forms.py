@@ -85,7 +85,7 @@ class AppealForm(PreviewedForm):
         return [row.cleaned_data for row in rows if row.has_changed() and row.is_valid()]
 
     def clean_marks(self) -> None:
-        """Refuse marks that come without their number, so that none is lost silently."""
+        """Refuse marks that come without their count, so that none is lost silently."""
         is_counted = MarkForms(self.data, prefix="mark").management_form.is_valid()
         if not is_counted and any(name.startswith(("mark-", "mark_")) for name in self.data):
             raise ValidationError("The marks did not arrive. Reload the page and mark the spots again.", "invalid")
