@@ -206,7 +206,7 @@ class Appeals(APIView):
         ],
     )
     def get(self, request: Request) -> Response:
-        """List what the caller's team appealed, newest first, with what became of it."""
+        """List what the caller's team appealed, newest first, with its state and outcome."""
         rows = appeals_of_team(own_team_of(request.user))
         return Response(list_page(request, rows, "api-appeals", lambda page: [appeal_json(each) for each in page]))
 

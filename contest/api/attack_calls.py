@@ -215,7 +215,7 @@ class Attacks(APIView):
         ],
     )
     def get(self, request: Request) -> Response:
-        """List what the caller's team sent, newest first, with what became of it."""
+        """List what the caller's team sent, newest first, with its state and outcome."""
         team, now = own_team_of(request.user), domain_now()
 
         def write(attacks: list[Attack]) -> list[dict[str, Any]]:

@@ -90,7 +90,7 @@ class FailureOut(serializers.Serializer[Any]):
 
 
 class StakeOut(serializers.Serializer[Any]):
-    """What stands on a defense. `unbroken_until` is null where no clock runs: it is over, or the source is closed."""
+    """The stake on a defense. `unbroken_until` is null where no clock runs: it is over, or the source is closed."""
 
     by = serializers.ChoiceField(choices=[kind.value for kind in StakeKind])
     batch = serializers.CharField(allow_null=True)

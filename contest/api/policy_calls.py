@@ -49,7 +49,7 @@ class PoliciesOut(serializers.Serializer[Any]):
 
 
 class Policies(APIView):
-    """What the rules use as numbers."""
+    """The numbers that the rules use."""
 
     authentication_classes = ()
     permission_classes = (AllowAny,)

@@ -113,7 +113,7 @@ def _mail(
 ) -> EmailMultiAlternatives:
     """Return an e-mail with both parts. Its Message-ID is always the same, so that mail programs keep one copy."""
     often = _page("message-settings")
-    text = f"{said.text.rstrip()}\n\nHow often you are written to: {often}\n"
+    text = f"{said.text.rstrip()}\n\nHow often you get e-mails: {often}\n"
     letter = EmailMultiAlternatives(subject=said.title, body=text, to=[to])
     letter.extra_headers = {"Message-ID": f"<{name}@{urlparse(settings.PUBLIC_URL).hostname}>"}
     context = {"title": said.title, "paragraphs": said.paragraphs, "state": state, "link": link, "often": often}

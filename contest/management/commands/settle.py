@@ -10,7 +10,7 @@ from contest.operations import pipeline
 
 
 class Command(ContestCommand):
-    """Deal, adjudicate, plan, score, break, release: a line for each, the last for what another scorer holds."""
+    """Run all sweeps until nothing is due, a line for each; the last line names work that another scorer holds."""
 
     help = __doc__
     example = "./unanimous settle"

@@ -219,5 +219,5 @@ def _closed_words(before: set[int], member: User) -> str:
     """Say in words how many of the open cases `before` the member can no longer see."""
     closed = len(before - cases_not_closed(member))
     if not closed:
-        return "No case that is open to you is about this team; what comes is closed to you."
-    return f"{closed} open {'case is' if closed == 1 else 'cases are'} closed to you now, and what comes too."
+        return "No case that is open to you is about this team; future ones will be closed to you."
+    return f"{closed} open {'case is' if closed == 1 else 'cases are'} closed to you now, and future ones will be."

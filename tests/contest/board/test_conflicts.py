@@ -202,7 +202,7 @@ def declared(**more: str) -> dict[str, str]:
 def test_a_member_declares_one_and_is_told_what_changes(name: str, scene: Scene, client: Client, mia: User) -> None:
     case_cast.picture(scene)
     case_cast.motion(scene, scene.members[1], scene.blue)
-    assert "1 open case is closed to you now, and what comes too." in plain(
+    assert "1 open case is closed to you now, and future ones will be." in plain(
         client.post(MINE, declared(team=scene.red.public_id if name == "id" else name), follow=True)
     )
     made = ConflictOfInterest.objects.get()

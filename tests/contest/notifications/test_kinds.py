@@ -285,7 +285,7 @@ def test_a_message_says_all_it_should_as_text_and_as_html(
     assert not re.search(r"\n{4,}| ,| \.(?:\s|$)", said), "a gap"
     assert lacking(unescape(str(html)), made.subject, f'href="{HOST}/messages/settings/"', OPEN) == [OPEN]
     assert kind_of_part == "text/html"
-    assert made.body.rstrip().endswith(f"How often you are written to: {HOST}/messages/settings/")
+    assert made.body.rstrip().endswith(f"How often you get e-mails: {HOST}/messages/settings/")
 
 
 def test_every_kind_has_a_sample_a_group_and_its_facts() -> None:

@@ -470,7 +470,7 @@ def test_where_no_mail_leaves_organizers_read_every_letter(letter: str, olga: Cl
     shown, framed = olga.get(letter), olga.get(f"{letter}html/")
     assert not lacking(
         shown.content.decode(),
-        *("Case C-1 was opened", "carl@example.org", "How often you are written to:", "&lt;!doctype html&gt;"),
+        *("Case C-1 was opened", "carl@example.org", "How often you get e-mails:", "&lt;!doctype html&gt;"),
         *(f'src="{letter}html/"', 'sandbox="allow-popups"'),
     )
     assert "frame-src 'self'" in shown["Content-Security-Policy"]
