@@ -30,7 +30,7 @@ PolicyAt = Callable[[datetime], PolicyInForce]
 
 
 def panels_settle(*, policy_at: PolicyAt, now: datetime) -> int:
-    """Rule on every full panel, one transaction each. Returns how many; running it twice adds none."""
+    """Rule on full panels, SETTLED_AT_ONCE at most, one transaction each; return how many. Safe to run twice."""
     ids = selectors.panels_to_settle(SETTLED_AT_ONCE)
     return sum(panel_settle(panel_id=pk, policy_at=policy_at, now=now) for pk in ids)
 
@@ -41,7 +41,7 @@ def panel_settle(*, panel_id: int, policy_at: PolicyAt, now: datetime) -> bool:
     """Rule on one panel if it is full and no other process has locked it. Ruling and panel state commit together.
 
     The policy is the one under which the panel was dealt, and so under which its taskers answered (R7). A panel that
-    further taskers joined is ruled upon again, over all its responses; a fresh panel over its own alone (R19).
+    further taskers joined is ruled upon again, over all its counted responses; a fresh panel over its own alone (R19).
     """
     rows = Panel.objects.select_for_update(skip_locked=True, of=("self",), no_key=True).select_related("image")
     panel = rows.filter(pk=panel_id, state=PanelState.FULL).first()
@@ -56,7 +56,7 @@ def _rule(panel: Panel, policy: PolicyInForce, now: datetime) -> Ruling:
     counts = Response.objects.filter(panel=panel, place__isnull=False, voided__isnull=True)
     counted = list(counts.order_by("place__number"))
     image = panel.image
-    decision = adjudicate(opinions_of(counted), rules_policy(policy), width=image.width, height=image.height)
+    decision = adjudicate(opinions_of(counted), verdict_policy(policy), width=image.width, height=image.height)
     share = decision.smallest_box
     return Ruling.objects.create(
         image=image,
@@ -94,13 +94,13 @@ def rule_by_board(
 ) -> Ruling:
     """Append the board's ruling to those of a picture (R20). It names the responses that the last ruling counted.
 
-    InvalidInput without a class for a valid picture, or with one for a rejected picture; likewise for the reasons,
-    which are put in the order of R15; and for a missing or too short explanation. Conflict (`not_settled`) while a
-    panel is unsettled, because its ruling would supersede this one, and (`no_ruling`) before the first ruling.
+    A valid picture needs a class and no reasons, a rejected one reasons and no class: InvalidInput otherwise, and for a
+    missing or too short explanation. Reasons are put in the order of R15. Conflict (`not_settled`) while a panel is
+    unsettled, because its ruling would supersede this one, and (`no_panel`, `no_ruling`) before the first ruling.
     """
     said = validate_explanation(explanation)
-    given = _outcome(verdict, label, reasons)
-    latest = _overruled(image, newest_panel_locked(image.pk))
+    given = _checked_reasons(verdict, label, reasons)
+    latest = _ruling_to_overrule(image, newest_panel_locked(image.pk))
     return Ruling.objects.create(
         image=image,
         number=latest.number + 1,
@@ -119,12 +119,12 @@ def rule_by_board(
 
 
 def validate_explanation(typed: str) -> str:
-    """Return the public explanation of a decision of the board; InvalidInput for one that is too short (R20)."""
-    ask = "Give the public explanation: what the answers show, and why the ruling is another one."
+    """Return the public explanation of a decision of the board; InvalidInput for one too short or too long (R20)."""
+    ask = "Give the public explanation: what the answers show, and why the board rules differently."
     return validate_text(typed, field="explanation", ask=ask, minimum=MINIMUM_TEXT, most=MOST_CHARACTERS)
 
 
-def _outcome(verdict: Verdict, label: Label | None, reasons: Sequence[Reason]) -> list[Reason]:
+def _checked_reasons(verdict: Verdict, label: Label | None, reasons: Sequence[Reason]) -> list[Reason]:
     """Return the reasons in their order (R15)."""
     if verdict is Verdict.VALID:
         if label is None:
@@ -144,11 +144,11 @@ def _outcome(verdict: Verdict, label: Label | None, reasons: Sequence[Reason]) -
 
 def board_ruling_check(*, image: Image, verdict: Verdict, label: Label | None, reasons: Sequence[Reason]) -> None:
     """Raise what `rule_by_board` would raise now for the picture, the class and the reasons, without locks."""
-    _outcome(verdict, label, reasons)
-    _overruled(image, newest_panel(image.pk))
+    _checked_reasons(verdict, label, reasons)
+    _ruling_to_overrule(image, newest_panel(image.pk))
 
 
-def _overruled(image: Image, newest: Panel) -> Ruling:
+def _ruling_to_overrule(image: Image, newest: Panel) -> Ruling:
     """Return the ruling that the board may overrule. A panel of a picture that an organizer keeps out waits for no
     responses, so the board may rule on it."""
     waits = newest.state == PanelState.HELD and not is_kept_out(image.pk)
@@ -161,7 +161,7 @@ def _overruled(image: Image, newest: Panel) -> Ruling:
     return latest
 
 
-def rules_policy(policy: PolicyInForce) -> VerdictPolicy:
+def verdict_policy(policy: PolicyInForce) -> VerdictPolicy:
     """Return the part of the contest's policy that a verdict depends on."""
     return VerdictPolicy.of(policy.policy)
 

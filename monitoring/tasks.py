@@ -9,7 +9,7 @@ from policy.selectors import policy_in_force
 
 @sweep("taskers watched", every=5.0)
 def watch_taskers() -> int:
-    """Let the rules of monitoring look at who labels, then at the gold pictures (R6)."""
+    """Check taskers by the rules of monitoring, then gold pictures for leaks, once a minute at most (R6)."""
     now = domain_now()
     return check_taskers_periodically(policy=policy_in_force(now).policy, now=now)
 

@@ -22,7 +22,7 @@ from contest.core.models import Attack, Case, Team
 from contest.core.publication import released
 from contest.core.teams import final_team
 from contest.defenses.selectors import owner_of
-from contest.outbox.grouped_facts import senders_notified
+from contest.outbox.grouped_facts import senders_may_know
 from contest.outbox.writing import notify, retract, was_notified
 from labeling.models import Image
 from policy.selectors import policy_in_force
@@ -194,7 +194,7 @@ def _followed(was: Ruling, holds: Ruling) -> str:
 
 
 def _concerned(image: Image, now: datetime) -> list[Team]:
-    sent = Attack.objects.filter(senders_notified(now=now), image=image).select_related("team__merged_into")
+    sent = Attack.objects.filter(senders_may_know(now=now), image=image).select_related("team__merged_into")
     parties = [
         team for case in Case.objects.filter(image=image).order_by("pk") for team in teams_informed(case, now=now)
     ]

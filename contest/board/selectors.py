@@ -20,7 +20,7 @@ from contest.core.publication import released
 from contest.core.roles import roles_of
 from contest.core.teams import teams_counted_together
 from contest.defenses.selectors import attacks_aimed_at
-from contest.outbox.grouped_facts import senders_notified
+from contest.outbox.grouped_facts import senders_may_know
 from contest.prizes.awards import shares_now
 from contest.teams.models import Entitlement
 from labeling.models import Image
@@ -232,7 +232,7 @@ def teams_informed(case: Case, *, now: datetime) -> list[Team]:
 
 def _pictures_of_informed_teams(teams: Sequence[Team], now: datetime) -> Q:
     """Condition for cases on pictures that the teams sent first, or that were aimed at them and that are no copies."""
-    sent = Attack.objects.filter(senders_notified(now=now), team__in=teams).values("image")
+    sent = Attack.objects.filter(senders_may_know(now=now), team__in=teams).values("image")
     own = Attack.objects.filter(team__in=teams, withdrawn_at=None).values("image")
     aimed = public_attacks(now=now).filter(attacks_aimed_at(teams)).values("image")
     return Q(image__in=sent) | (Q(image__in=aimed) & ~Q(image__in=own))

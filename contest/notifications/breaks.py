@@ -22,7 +22,7 @@ from contest.outbox.grouped_facts import (
     notified_facts,
     notify_facts,
     receipts_of,
-    senders_notified,
+    senders_may_know,
 )
 from contest.outbox.models import NotifiedFact
 from contest.teams.letters import link_to
@@ -42,7 +42,7 @@ def _news(now: datetime) -> QuerySet[Break]:
 def notify_broke(*, now: datetime) -> int:
     """Tell senders what their pictures broke, one message per team and week; return how many messages."""
     breaks = grouped((each.image_id, each) for each in _news(now))
-    sent = Attack.objects.filter(senders_notified(now=now), image__in=breaks).select_related("team")
+    sent = Attack.objects.filter(senders_may_know(now=now), image__in=breaks).select_related("team")
     groups = attacks_by_team_and_week(sent.order_by("received_at", "pk"))
     return sum(_notify_broke(team, week, attacks, breaks, now) for (team, week), attacks in groups.items())
 

@@ -11,8 +11,8 @@ from contest.appeals.grounds import AppealGround, appealable
 from contest.core.enums import AppealSide, EntitlementState, EntitlementStepKind, MessageKind
 from contest.core.models import Attack, Team
 from contest.core.teams import final_team
-from contest.notifications.verdicts import defending_teams, not_notified, verdict_text
-from contest.outbox.grouped_facts import MOST_NAMED, NEWS, notify_facts, receipts_of, senders_notified
+from contest.notifications.verdicts import defending_teams, grounds_not_notified, in_contest_time
+from contest.outbox.grouped_facts import MOST_NAMED, NEWS, notify_facts, receipts_of, senders_may_know
 from contest.outbox.writing import notify
 from contest.teams.letters import link_to
 from contest.teams.models import Entitlement
@@ -34,14 +34,14 @@ def notify_appeals_closing(*, now: datetime) -> int:
 def _senders(now: datetime) -> Iterator[Team]:
     """Yield the teams with a picture that was rejected lately."""
     rejected = Ruling.objects.filter(verdict=Verdict.REJECTED, decided_at__gte=now - NEWS)
-    sent = Attack.objects.filter(senders_notified(now=now), image__in=rejected.values("image"))
+    sent = Attack.objects.filter(senders_may_know(now=now), image__in=rejected.values("image"))
     for team in Team.objects.filter(attacks__in=sent).distinct().order_by("pk"):
         yield final_team(team)
 
 
 def _notify_closing(team: Team, now: datetime) -> int:
     soon = [each for each in appealable(team, now) if each.until <= now + ALONG]
-    fresh = not_notified(MessageKind.APPEALS_CLOSING, team, soon)
+    fresh = grounds_not_notified(MessageKind.APPEALS_CLOSING, team, soon)
     if not fresh or fresh[0].until > now + BEFORE:
         return 0
     receipts = receipts_of((each.ruling.image_id for each in fresh[:MOST_NAMED]), now=now)
@@ -53,7 +53,7 @@ def _notify_closing(team: Team, now: datetime) -> int:
         now=now,
         rows=[_row(each, receipts.get(each.ruling.image_id)) for each in fresh[:MOST_NAMED]],
         more=max(len(fresh) - MOST_NAMED, 0),
-        first=verdict_text(fresh[0].until),
+        first=in_contest_time(fresh[0].until),
     )
 
 
@@ -64,7 +64,7 @@ def _row(ground: AppealGround, attack: Attack | None) -> dict[str, object]:
         "picture": image,
         "receipt": attack.public_id if sent and attack else "",
         "label": ground.ruling.label,
-        "until": verdict_text(ground.until),
+        "until": in_contest_time(ground.until),
         "link": link_to("appeal-new", image),
     }
 
@@ -89,6 +89,6 @@ def _notify_question(asked: Entitlement, now: datetime) -> int:
         now=now,
         key=f"step {step.pk}",
         paper=asked.arxiv_id,
-        asked_at=verdict_text(step.made_at),
+        asked_at=in_contest_time(step.made_at),
         question=step.words,
     )

@@ -25,7 +25,7 @@ from contest.outbox.grouped_facts import (
     attacks_by_team_and_week,
     notified_facts,
     notify_facts,
-    senders_notified,
+    senders_may_know,
 )
 from contest.outbox.models import NotifiedFact
 from contest.teams.letters import link_to
@@ -35,16 +35,14 @@ from policy.selectors import policy_at
 
 
 def notify_verdicts(*, now: datetime) -> int:
-    """Tell senders the first verdicts on their pictures, those of a team and week together; return how many messages.
+    """Tell senders the verdicts on their pictures, once, those of a team and week together; return how many messages.
 
     They are sent when no picture of the team's week waits for a verdict, or the oldest verdict has waited for PATIENCE.
     The service that changes a verdict later sends its own message.
     """
     lately = Ruling.objects.filter(image=OuterRef("image"), decided_at__gte=now - NEWS)
-    not_notified = ~notified_facts(MessageKind.ATTACK_VERDICTS, fact="image_id", team=OuterRef("team_id"))
-    rows = Attack.objects.filter(senders_notified(now=now), Exists(lately), not_notified).select_related(
-        "image", "team"
-    )
+    is_new = ~notified_facts(MessageKind.ATTACK_VERDICTS, fact="image_id", team=OuterRef("team_id"))
+    rows = Attack.objects.filter(senders_may_know(now=now), Exists(lately), is_new).select_related("image", "team")
     groups = attacks_by_team_and_week(rows.order_by("received_at", "pk"))
     return sum(_notify_verdicts(team, week, attacks, now) for (team, week), attacks in groups.items())
 
@@ -68,7 +66,7 @@ def _notify_verdicts(team: Team, week: str, attacks: Sequence[Attack], now: date
 
 def _has_picture_without_verdict(team: Team, week: str, now: datetime) -> bool:
     """Say whether a picture of the team's week has no verdict yet."""
-    mine = Attack.objects.filter(senders_notified(now=now), team__in=teams_counted_together(team), week=week)
+    mine = Attack.objects.filter(senders_may_know(now=now), team__in=teams_counted_together(team), week=week)
     return mine.filter(image__rulings__isnull=True).exists()
 
 
@@ -81,11 +79,11 @@ def _verdict(attack: Attack, ruling: Ruling) -> dict[str, Any]:
         "receipt": attack.public_id,
         "file_name": attack.file_name,
         "link": link_to("attack", attack.public_id),
-        "until": "" if valid or until is None else verdict_text(until),
+        "until": "" if valid or until is None else in_contest_time(until),
     }
 
 
-def verdict_text(moment: datetime) -> str:
+def in_contest_time(moment: datetime) -> str:
     """Return a moment in the zone of the contest."""
     return absolute(moment, policy_at(moment).time_zone)
 
@@ -97,13 +95,14 @@ def notify_valid(*, now: datetime) -> int:
     """Tell the teams with a defense at stake which pictures were ruled valid that can break it (R18), with the last
     moment to appeal; return how many messages.
 
-    The message names all such pictures: it must not reveal earlier than the release which of them break the defense.
+    The message selects pictures whether or not they break the defense, and names the first MOST_NAMED: it must not
+    reveal earlier than the release which of them break it.
     """
     return sum(_notify_valid(team, now) for team in defending_teams(now=now))
 
 
 def _notify_valid(team: Team, now: datetime) -> int:
-    fresh = not_notified(MessageKind.PICTURES_VALID, team, appealable(team, now, sides=[AppealSide.DEFENDER]))
+    fresh = grounds_not_notified(MessageKind.PICTURES_VALID, team, appealable(team, now, sides=[AppealSide.DEFENDER]))
     if not fresh or min(each.ruling.decided_at for each in fresh) > now - PATIENCE:
         return 0
     return notify_facts(
@@ -115,7 +114,7 @@ def _notify_valid(team: Team, now: datetime) -> int:
         defenses=sorted({each.defense.name for each in fresh if each.defense}),
         rows=[_valid(each) for each in fresh[:MOST_NAMED]],
         more=max(len(fresh) - MOST_NAMED, 0),
-        last_day=verdict_text(max(each.until for each in fresh)),
+        last_day=in_contest_time(max(each.until for each in fresh)),
     )
 
 
@@ -125,7 +124,7 @@ def _valid(ground: AppealGround) -> dict[str, str]:
         "words": f"a {ground.ruling.label}",
         "picture": image,
         "link": link_to("appeal-new", image),
-        "until": verdict_text(ground.until),
+        "until": in_contest_time(ground.until),
     }
 
 
@@ -137,7 +136,7 @@ def defending_teams(*, now: datetime) -> list[Team]:
     return list({owner.pk: owner for owner in owners if owner is not None}.values())
 
 
-def not_notified(kind: MessageKind, team: Team, grounds: Sequence[AppealGround]) -> list[AppealGround]:
+def grounds_not_notified(kind: MessageKind, team: Team, grounds: Sequence[AppealGround]) -> list[AppealGround]:
     """Return those of whose rulings the team was not told."""
     known = NotifiedFact.objects.filter(kind=kind, team=team, fact__in=[each.ruling.pk for each in grounds])
     before = set(known.values_list("fact", flat=True))

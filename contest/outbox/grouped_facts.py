@@ -46,7 +46,7 @@ def notify_facts(
     return 1
 
 
-def senders_notified(*, now: datetime) -> Q:
+def senders_may_know(*, now: datetime) -> Q:
     """Condition for attacks whose senders may know the result: their week has ended, and they are no copy of a picture
     that is not released (R24)."""
     return public_attack_condition(now=now) & (Q(copy_of__isnull=True) | released("image__"))

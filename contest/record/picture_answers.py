@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
-from adjudication.services import opinions_of, rules_policy
+from adjudication.services import opinions_of, verdict_policy
 from adjudication.wording import reason_name, verdict_words
 from contest.board.models import Appeal
 from contest.record.certificate import QUESTIONS, Certificate, CertificateLine, box_fraction, certificate_of, percent
@@ -153,7 +153,7 @@ def rulings_with_answers(image: Image, rulings: Iterable[Ruling], answers: Seque
 
 def _ruling(ruling: Ruling, columns: Sequence[AnswerShown], image: Image) -> RulingShown:
     recorded = PolicyInForce(ruling.policy_id, ruling.policy.version, Policy.from_json(ruling.policy.numbers))
-    policy, opinions = rules_policy(recorded), opinions_of(each.response for each in columns)
+    policy, opinions = verdict_policy(recorded), opinions_of(each.response for each in columns)
     found = certificate_of(opinions, policy, width=image.width, height=image.height)
     decision = found.decision
     gives = (decision.verdict, decision.label or "", list(decision.reasons))

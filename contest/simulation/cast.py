@@ -106,7 +106,7 @@ class SimulatedTeam:
         return self.number % 2 == 0
 
     def next_skill(self) -> DefenseSkill:
-        """Make up the next defense of this team; later versions are a little better."""
+        """Make up the next defense of this team; later versions are a little better on average."""
         weakness, abstains = (self.rng.uniform(*bounds) for bounds in self.strategy.skill)
         first = self.versions == 0
         return DefenseSkill(

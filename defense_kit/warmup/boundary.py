@@ -60,7 +60,7 @@ class BoundaryState:
     step_window: tuple[bool, ...] = ()
 
 
-Kept = Callable[[BoundaryState], None]
+StateKeeper = Callable[[BoundaryState], None]
 Room = Callable[[], int]  # how many rows it may send at once
 Draw = Callable[["Way", float, int, int], _Floats]  # of an L2 length, for a step and one of its directions
 WalkState = TypeVar("WalkState", bound=BoundaryState)
@@ -70,7 +70,7 @@ def boundary(
     of: AttackedPicture,
     others: Sequence[Bytes],
     state: BoundaryState | None = None,
-    keep: Kept | None = None,
+    keep: StateKeeper | None = None,
     steps: int | None = None,
     room: Room = lambda: 1,
 ) -> Attack:
@@ -99,7 +99,7 @@ def approach(
     starts: Iterable[Rows],
     streams: Streams,
     state: BoundaryState | None = None,
-    keep: Kept | None = None,
+    keep: StateKeeper | None = None,
     steps: int | None = None,
     room: Room = lambda: 1,
 ) -> Attack:

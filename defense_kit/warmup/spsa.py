@@ -22,7 +22,7 @@ STEPS, PAIRS = 200, 32
 DELTA = np.float32(0.01)
 _RATE, _BETA_1, _BETA_2, _EPSILON_ADAM = 0.01, 0.9, 0.999, 1e-8
 _LARGEST_SLOPE = 1e18
-ENOUGH = -1.0  # a loss below it ends the attack
+LOSS_THAT_ENDS = -1.0  # a loss below it ends the attack
 
 
 def first_move(of: AttackedPicture, streams: Streams) -> Rows:
@@ -57,11 +57,11 @@ class SpsaState:
     flat: int = 0
 
 
-Kept = Callable[[SpsaState], None]
+StateKeeper = Callable[[SpsaState], None]
 
 
 def spsa(
-    of: AttackedPicture, state: SpsaState | None = None, keep: Kept | None = None, steps: int | None = None
+    of: AttackedPicture, state: SpsaState | None = None, keep: StateKeeper | None = None, steps: int | None = None
 ) -> Attack:
     """Attack a picture, from the start or from a kept state; `keep` is called with the state after each step, and
     there are STEPS of them at most where `steps` does not say how many.
@@ -77,7 +77,7 @@ def descend(
     start: Rows,
     streams: Streams,
     state: SpsaState | None = None,
-    keep: Kept | None = None,
+    keep: StateKeeper | None = None,
     steps: int | None = None,
 ) -> Attack:
     """Lower the loss from a picture of any size, as `spsa` says."""
@@ -86,7 +86,7 @@ def descend(
         scores = yield (start + added)[np.newaxis]
         loss, nothing = loss_of(of, scores), np.zeros_like(start)
         state = SpsaState(0, added, nothing, nothing, loss, added, scores[0].copy(), loss, 0, 1)
-    while state.loss >= ENOUGH and state.step < (STEPS if steps is None else steps):
+    while state.loss >= LOSS_THAT_ENDS and state.step < (STEPS if steps is None else steps):
         signs = drawn_signs(start, streams, step=state.step + 1)
         scores = yield Probes(start + state.added, signs)
         slopes, is_flat = slopes_of(of, scores)

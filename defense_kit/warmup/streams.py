@@ -1,4 +1,4 @@
-"""Random numbers of the fixed attacks: each picture, index, step and purpose has a stream of its own.
+"""Random numbers of the fixed attacks: each attack, picture, index, step and purpose has its own stream.
 
 So no result depends on the order in which pictures are attacked, and no generator's state is ever stored.
 """
@@ -60,28 +60,28 @@ class Streams:
         nothing = {"buffer": np.zeros(4, np.uint64), "buffer_pos": 4, "has_uint32": 0, "uinteger": 0}
         return {"bit_generator": "Philox", "state": {"counter": counter, "key": key}, **nothing}
 
-    def signs(self, purpose: int, values: int, *, step: int, index: int) -> NDArray[np.int8]:
+    def signs(self, purpose: int, count: int, *, step: int, index: int) -> NDArray[np.int8]:
         """Return +1 or -1 for each of so many values."""
-        drawn = self._sign_bytes(purpose, values, step=step, index=index)
-        bits = np.unpackbits(drawn, count=values, bitorder="little")
+        drawn = self._sign_bytes(purpose, count, step=step, index=index)
+        bits = np.unpackbits(drawn, count=count, bitorder="little")
         signs = bits.view(np.int8)
         signs *= 2
         signs -= 1
         return signs
 
-    def float_signs(self, purpose: int, values: int, size: float, *, step: int, index: int) -> NDArray[np.float32]:
-        """Return the same signs times `size` as float32, 8 of them for each byte that is drawn."""
-        drawn = self._sign_bytes(purpose, values, step=step, index=index)
-        of_bytes = _SIGNS_OF_BYTES * np.float32(size)
-        return np.take(of_bytes, drawn, axis=0).reshape(-1)[:values]
+    def float_signs(self, purpose: int, count: int, magnitude: float, *, step: int, index: int) -> NDArray[np.float32]:
+        """Return the same signs times `magnitude` as float32, 8 of them for each byte that is drawn."""
+        drawn = self._sign_bytes(purpose, count, step=step, index=index)
+        of_bytes = _SIGNS_OF_BYTES * np.float32(magnitude)
+        return np.take(of_bytes, drawn, axis=0).reshape(-1)[:count]
 
-    def _sign_bytes(self, purpose: int, values: int, *, step: int, index: int) -> NDArray[np.uint8]:
+    def _sign_bytes(self, purpose: int, count: int, *, step: int, index: int) -> NDArray[np.uint8]:
         bits = _of_thread.bits
         bits.state = self._state(purpose, step, index)
-        words = bits.random_raw(-(-values // _WORD_BITS))
+        words = bits.random_raw(-(-count // _WORD_BITS))
         return words.astype("<u8", copy=False).view(np.uint8)
 
-    def normals(self, values: int, *, step: int, index: int) -> NDArray[np.float32]:
+    def normals(self, count: int, *, step: int, index: int) -> NDArray[np.float32]:
         """Return so many standard normal values: a direction of the published boundary attack."""
         draws = self.draws(Purpose.BOUNDARY_DIRECTION, step=step, index=index)
-        return draws.standard_normal(values, dtype=np.float32)
+        return draws.standard_normal(count, dtype=np.float32)

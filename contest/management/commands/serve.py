@@ -25,7 +25,7 @@ from contest.operations.web_server import web_server_command
 STOP_SECONDS = 10
 # How long the workers wait for the web server, which needs two seconds to start.
 ANSWER_SECONDS = 10
-ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # Settings that `make run` may have: those of the README but DEMO and DATA_DIR, which locate the settings file.
 NOTED_SETTINGS = (
     *("SECRET_KEY", "SECRET_KEY_FALLBACKS", "PUBLIC_URL", "PORT", "TRUSTED_PROXIES", "DATABASE_URL", "EMAIL_URL"),
@@ -64,7 +64,7 @@ class Command(ContestCommand):
             call_command("publish_reference_defenses", verbosity=0)
             if settings.DEMO and not is_seeded():
                 _seed()
-        processes = Processes(port, behind=not options["pages_only"])
+        processes = Processes(port, with_workers=not options["pages_only"])
         try:
             processes.start()
             self._announce(port, demo=settings.DEMO and not options["pages_only"])
@@ -96,7 +96,7 @@ def _end_on_signals() -> None:
     A shell starts background jobs with interrupts ignored, which would hold here and in the children. `nohup` ignores
     the end of the terminal on purpose.
     """
-    for number in ENDING:
+    for number in ENDING_SIGNALS:
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda *_: sys.exit(0))
 
@@ -106,7 +106,7 @@ def _signals_held() -> Iterator[None]:
     """Let signals that end this process wait until the block is over: a process that it started and does not know yet
     would be left behind. A mask would not do, which holds for one thread."""
     came: list[int] = []
-    handled = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]
+    handled = [number for number in ENDING_SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
     before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in handled}
     try:
         yield
@@ -119,7 +119,7 @@ def _signals_held() -> Iterator[None]:
 
 def _ignore_signals() -> None:
     """Let nothing interrupt the end: Ctrl-C and SIGTERM often come together, or twice."""
-    for number in ENDING:
+    for number in ENDING_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
@@ -173,13 +173,13 @@ def _refuse_taken_port(port: int) -> None:
             raise CommandError(f"Port {port} is in use: choose another, for example PORT={port + 1}.") from None
 
 
-def _workers() -> dict[str, list[str]]:
+def _worker_commands() -> dict[str, list[str]]:
     """Return the two workers that sweep by themselves: rulings must not wait for a defense or a release."""
     work = [sys.executable, "manage.py", "work"]
     return {"quick": [*work, "--queue", "quick"], "long": [*work, "--queue", "gpu", "--queue", "slow"]}
 
 
-def _celery() -> dict[str, list[str]]:
+def _celery_commands() -> dict[str, list[str]]:
     """Return a worker for each queue and the beat, as in production."""
     celery = [sys.executable, "-m", "celery", "-A", "config"]
     beat = [*celery, "beat", "-l", "WARNING", "-s", str(settings.DATA_DIR / "beat")]
@@ -190,11 +190,11 @@ def _celery() -> dict[str, list[str]]:
 class Processes:
     """The web server and the workers. A worker that dies is started again: its rows tell it where to go on."""
 
-    def __init__(self, port: int, *, behind: bool = True) -> None:
+    def __init__(self, port: int, *, with_workers: bool = True) -> None:
         self._port = port
         self._commands = {"web": web_server_command(port)}
-        if behind:
-            self._commands |= _celery() if settings.CELERY_BROKER_URL else _workers()
+        if with_workers:
+            self._commands |= _celery_commands() if settings.CELERY_BROKER_URL else _worker_commands()
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self) -> None:

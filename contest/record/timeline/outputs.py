@@ -20,13 +20,13 @@ from scoring.selectors import DEFENSE_FAULT, official_predictions, places_in_for
 
 
 def output_events(image: Image) -> Iterator[Event]:
-    """Yield what each defense answered, and why a published one did not."""
+    """Yield what each published defense answered, or why it did not."""
     rows = _outputs_of_picture(image=image.pk)
     answered = (each for each in rows if each.run.state == RunState.ASSESSED)
     for defense, items in groupby(answered, key=lambda each: each.defense):
-        yield _output(defense, [each.prediction for each in items])
+        yield _answers_event(defense, [each.prediction for each in items])
     for item in sorted((each for each in rows if each.run.state == RunState.DEAD), key=lambda each: each.pk):
-        yield _fault(item)
+        yield _fault_event(item)
 
 
 def _compose_outputs_of_picture() -> QuerySet[RunItem]:
@@ -41,7 +41,7 @@ def _compose_outputs_of_picture() -> QuerySet[RunItem]:
 _outputs_of_picture = PreparedLookup("outputs_of_picture", _compose_outputs_of_picture)
 
 
-def _output(defense: Defense, answers: Sequence[Prediction]) -> Event:
+def _answers_event(defense: Defense, answers: Sequence[Prediction]) -> Event:
     given = [(each.round, DefenseAnswer(each.answer).name.lower()) for each in answers]
     if len({answer for _, answer in given}) == 1:
         rounds = "its only round" if len(given) == 1 else f"all {len(given)} rounds"
@@ -62,7 +62,7 @@ def _scores(answers: Sequence[Prediction]) -> str:
     return f"Scores: {'; '.join(rounds)}."
 
 
-def _fault(item: RunItem) -> Event:
+def _fault_event(item: RunItem) -> Event:
     words = f"{item.defense.name} gave no answer in round {item.round}: {WORDS[Fault(item.run.fault)].meaning}"
     at = item.run.finished_at or item.run.created_at
     anchor = f"fault-{item.defense.public_id}-{item.round}"

@@ -40,14 +40,14 @@ class PublishedBoundaryState(BoundaryState):
     left: int = CONVERGED_STEPS
 
 
-Kept = Callable[[PublishedBoundaryState], None]
+StateKeeper = Callable[[PublishedBoundaryState], None]
 
 
 def boundary(
     of: AttackedPicture,
     others: Sequence[Bytes],
     state: PublishedBoundaryState | None = None,
-    keep: Kept | None = None,
+    keep: StateKeeper | None = None,
     steps: int | None = None,
     _room: object = None,
 ) -> Attack:
@@ -64,7 +64,7 @@ def approach(
     starts: Iterable[Rows],
     streams: Streams,
     state: PublishedBoundaryState | None = None,
-    keep: Kept | None = None,
+    keep: StateKeeper | None = None,
     steps: int | None = None,
 ) -> Attack:
     """Walk from the first wrong one of `starts` to a picture of any size."""

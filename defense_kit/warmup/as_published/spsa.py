@@ -10,10 +10,10 @@ from defense_kit.warmup.as_published.moves import first_move
 from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, Rows
 from defense_kit.warmup.spsa import (
     DELTA,
-    ENOUGH,
+    LOSS_THAT_ENDS,
     STEPS,
-    Kept,
     SpsaState,
+    StateKeeper,
     drawn_signs,
     drawn_start,
     gradient,
@@ -27,7 +27,7 @@ _EPSILON_ADAM = 1e-9
 
 
 def spsa(
-    of: AttackedPicture, state: SpsaState | None = None, keep: Kept | None = None, steps: int | None = None
+    of: AttackedPicture, state: SpsaState | None = None, keep: StateKeeper | None = None, steps: int | None = None
 ) -> Attack:
     """Attack a picture as the warm-up's `spsa` does, by the published step, stop and choice."""
     streams = Streams("spsa", of.sha256)
@@ -39,7 +39,7 @@ def descend(
     start: Rows,
     streams: Streams,
     state: SpsaState | None = None,
-    keep: Kept | None = None,
+    keep: StateKeeper | None = None,
     steps: int | None = None,
 ) -> Attack:
     """Lower the loss from a picture of any size. `loss` of a state is that of the picture before its step, and its best
@@ -47,7 +47,7 @@ def descend(
     if state is None:
         added, nothing = drawn_start(start, streams), np.zeros_like(start)
         state = SpsaState(0, added, nothing, nothing, inf, added, np.zeros(2, np.float32), inf, 0, 0)
-    while state.loss >= ENOUGH and state.step < (STEPS if steps is None else steps):
+    while state.loss >= LOSS_THAT_ENDS and state.step < (STEPS if steps is None else steps):
         signs = drawn_signs(start, streams, step=state.step + 1)
         scores = yield probes(start + state.added, signs)
         slopes, is_flat = slopes_of(of, scores[:-1])

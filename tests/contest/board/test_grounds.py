@@ -21,7 +21,7 @@ from contest.core.settled_weeks import Weeks
 from contest.core.weeks import week_at
 from contest.defenses.stake_ends import stakes_end
 from contest.notifications import deadlines
-from contest.notifications.verdicts import notify_verdicts, verdict_text
+from contest.notifications.verdicts import in_contest_time, notify_verdicts
 from contest.outbox.models import Message
 from contest.record.timeline.attack import attack_timeline
 from contest.record.timeline.events import Event
@@ -348,9 +348,9 @@ def test_page_list_letter_and_call_agree(
     deadlines.notify_appeals_closing(now=ends - deadlines.BEFORE)
     kinds = (MessageKind.ATTACK_VERDICTS, MessageKind.APPEALS_CLOSING)
     told, closing = (Message.objects.get(kind=kind, user__username=f"of {name}") for kind in kinds)
-    assert verdict_text(ends) in [row["until"] for row in told.facts["rows"]] and closing.facts[
+    assert in_contest_time(ends) in [row["until"] for row in told.facts["rows"]] and closing.facts[
         "first"
-    ] == verdict_text(ends)
+    ] == in_contest_time(ends)
     client, picture = signed_in(told.user), attack.image.public_id
     assert (client.get(f"/appeals/new/{picture}/").status_code == 200) is is_open
     answer = client.post("/api/v1/appeals/", {"image": picture, "argument": ARGUMENT}, content_type="application/json")
