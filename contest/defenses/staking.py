@@ -192,9 +192,9 @@ def return_request(stake: Stake, reason: str, *, by: User, now: datetime) -> Sta
 
 
 def require_return_request(stake: Stake) -> None:
-    """Raise Conflict (`not_asked`) where no team asks for its defense back."""
+    """Raise Conflict (`not_requested`) where no team requests its defense back."""
     if stake.return_asked_at is None or stake.ended_at is not None:
-        raise Conflict(f"Nobody asks for {stake.defense.name} any more.", "not_asked")
+        raise Conflict(f"The request for {stake.defense.name} is no longer open. Reload the page.", "not_requested")
 
 
 def return_decide(stake: Stake, *, granted: bool, reason: str, by: MotionMandate, now: datetime) -> Stake:

@@ -162,7 +162,7 @@ class ReturnAnswerForm(MotionForm, RowForm):
         """Refuse an answer where the team's request is not open."""
         self._asked_back = return_request_of(self.cleaned_data["stake"])
         if self._asked_back is None:
-            raise ValidationError("The team no longer asks for this defense.", "not_asked")
+            raise ValidationError("The request for this defense is no longer open. Reload the page.", "not_requested")
 
     def save(self, *, by: User) -> Case:
         """Open the motion."""

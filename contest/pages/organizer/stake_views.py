@@ -51,7 +51,7 @@ class DropStakeForm(Form):
 def _requested(number: int) -> Stake:
     return required(
         selectors.stake_without_money(number),
-        Conflict("This stake no longer waits for a payment. Reload the page to see its state.", "not_asked"),
+        Conflict("This stake no longer waits for a payment. Reload the page to see its state.", "not_waiting"),
     )
 
 

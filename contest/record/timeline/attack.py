@@ -62,7 +62,7 @@ def _events(attack: Attack, own: bool, organizer: bool, now: datetime) -> Iterat
 
 def _panels(attack: Attack) -> Iterator[Event]:
     for panel in panels_of(attack.image):
-        yield from events.panels_asked([panel])
+        yield from events.panel_events([panel])
         if panel.state == PanelState.HELD:
             yield is_in_force("An organizer looks at a report on the picture.", "open")
 

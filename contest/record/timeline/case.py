@@ -21,7 +21,7 @@ def case_timeline(image: Image, member: User, *, now: datetime) -> list[Event]:
 
     The links lead to what the page of the case shows of it.
     """
-    parts = (_received(image, now), events.panels_asked(panels_of(image)), _rulings(image), _cases(image, member))
+    parts = (_received(image, now), events.panel_events(panels_of(image)), _rulings(image), _cases(image, member))
     return events.events_in_order(each for part in parts for each in part)
 
 

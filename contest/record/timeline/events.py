@@ -134,8 +134,8 @@ def panels_counted(rulings: Iterable[Ruling]) -> Iterator[Event]:
             yield taskers_joined(panel)
 
 
-def panels_asked(panels: Iterable[Panel]) -> Iterator[Event]:
-    """Yield whom each panel asked, and who joined it."""
+def panel_events(panels: Iterable[Panel]) -> Iterator[Event]:
+    """Yield that each panel was opened, and that further taskers joined it."""
     for panel in panels:
         yield panel_opened(panel)
         if panel.joined_at is not None:

@@ -88,7 +88,7 @@ def _returning(olga: User, granted: bool, done: Callable[[Stake], bool]) -> Moti
         move=lambda by: motions.answer_move(stake, granted=granted, reason=REASON, by=by, now=NOW),
         done=lambda: done(Stake.objects.get(pk=stake.pk)),
         spoil=lambda: Stake.objects.update(return_asked_at=None, return_reason=""),
-        refused="not_asked",
+        refused="not_requested",
         subject={"stake": [stake.pk], "defense": [stake.defense_id]},
         details={"granted": granted},
     )

@@ -345,9 +345,9 @@ def test_the_board_stakes_a_batch(blue: Team, boards: Client, at: datetime) -> N
         (
             {"action": "answer", "stake": "7", "granted": "yes", "reason": "r"},
             400,
-            "The team no longer asks for this defense.",
+            "The request for this defense is no longer open.",
         ),
-        ({"action": "answer", "stake": "x" * 50}, 400, "The team no longer asks for this defense."),
+        ({"action": "answer", "stake": "x" * 50}, 400, "The request for this defense is no longer open."),
     ],
 )
 def test_what_the_board_is_refused(body: dict[str, Any], status: int, said: str, boards: Client) -> None:

@@ -387,7 +387,7 @@ def test_a_self_staker_that_is_returned_has_its_money_on_its_account(defense: De
      "a member"),
     (lambda s: services.return_request(s, "r", by=cast.captain(cast.team("red")), now=STAKED), "not_yours",
      "another team"),
-    (lambda s: returned(s, STAKED, granted=True), "not_asked", "nobody asked"),
+    (lambda s: returned(s, STAKED, granted=True), "not_requested", "no team requested it"),
     (lambda s: [services.return_request(s, "r", by=cast.captain(s.defense.entry.team), now=STAKED) for _ in (1, 2)],
      "asked_before", "asked twice"),
     (lambda s: answer_move(s, granted=True, reason="They ask for it in time.", by=cast.organizer(), now=STAKED),
