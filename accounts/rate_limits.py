@@ -6,7 +6,7 @@ of that account alone: an attacker cannot clear failures with other names by it.
 something is never refused because of others at the same address.
 
 Links are too long to be guessed: a valid link works whatever was tried before, so that nobody can block it for people
-who share an IP address. Letters are counted apart from links: by recipient, or by the account that requests them.
+who share an IP address. Letters are counted apart from links: by recipient, and by the account or IP address.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ MOST_LETTERS_TO_ONE = 5
 
 
 def most_tries(_: HttpRequest, credentials: Mapping[str, Any] | None) -> int:
-    """Return how many failures of a kind one IP address may have in an hour; for the setting AXES_FAILURE_LIMIT."""
+    """Return how many tries of a kind, letters too, an IP address has in an hour; for AXES_FAILURE_LIMIT."""
     kind = str((credentials or {}).get("username") or "")
     if kind == LETTERS:
         return MOST_LETTERS
@@ -63,7 +63,7 @@ class SignInGuard(AxesDatabaseHandler):  # type: ignore[misc]
         return super().is_locked(request, credentials) or too_many_names(request, credentials) > 0
 
     def user_login_failed(self, sender: Any, credentials: Any, request: Any = None, **kwargs: Any) -> None:
-        """Count the failure. A record of it holds nothing that could be used to sign in."""
+        """Count the failure. The path in its record is masked, so that it keeps no secret of a link."""
         if request is not None:
             request.axes_path_info = mask(request.axes_path_info)
         super().user_login_failed(sender, credentials, request, **kwargs)

@@ -62,7 +62,7 @@ class UserBackend(ModelBackend):
 
     def authenticate(self, request: Any, username: str | None = None, password: str | None = None, **extra: Any) -> Any:
         """Return the user, or None. The password alone is enough for accounts without a second factor; others also need
-        a code (`otp`) or the response of a passkey (`passkey`): CodeNeeded when only that is missing or wrong."""
+        a code (`otp`) or the response of a passkey (`passkey`): CodeNeeded when neither is given, None when wrong."""
         otp, passkey, proof = (extra.pop(name, "") for name in ("otp", "passkey", "proof"))
         user: Any = _proven_user(username, proof) if proof else super().authenticate(request, username, password)
         if user is None or not has_second_factor(user):

@@ -95,8 +95,9 @@ def rule_by_board(
     """Append the board's ruling to those of a picture (R20). It names the responses that the last ruling counted.
 
     A valid picture needs a class and no reasons, a rejected one reasons and no class: InvalidInput otherwise, and for a
-    missing or too short explanation. Reasons are put in the order of R15. Conflict (`not_settled`) while a panel is
-    unsettled, because its ruling would supersede this one, and (`no_panel`, `no_ruling`) before the first ruling.
+    missing, too short or too long explanation. Reasons are put in the order of R15. Conflict (`not_settled`) while the
+    newest panel waits for responses or its ruling, which would supersede this one (not where the picture is kept out),
+    and (`no_panel`, `no_ruling`) before the first ruling.
     """
     said = validate_explanation(explanation)
     given = _checked_reasons(verdict, label, reasons)

@@ -12,7 +12,8 @@ from common.errors import ServerBusy
 class ConcurrencyGate:
     """A context that `at_once` threads may be in; `waiting` more wait, each at most `seconds`.
 
-    Raises ServerBusy for the rest. The limit is per process. A thread must not enter it twice.
+    Raises ServerBusy for the rest. The limit is per process. A thread must not enter it twice. With
+    `waiting=0` nobody waits.
     """
 
     def __init__(self, *, at_once: int, waiting: int, seconds: float) -> None:

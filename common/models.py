@@ -5,7 +5,7 @@ from django.db import models
 
 
 class AuditEntry(models.Model):
-    """A manual decision or action. Append-only but for forgetting the account; see
+    """A recorded decision or action of a person, sweep or command. Append-only but for forgetting the account; see
     common.audit.trail.
 
     `subject` and `why` are public where `published` says so. Without a `salt` only the hash of the private

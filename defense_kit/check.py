@@ -192,7 +192,7 @@ def _program(defense: str) -> Path | None:
 
 
 class SealedDefense:
-    """Starts an image, or what an archive holds, sealed as in the contest. Closing removes it from the engine.
+    """Starts an image, or what an archive holds, sealed as in the contest. Closing removes what it loaded itself.
 
     An archive is loaded at the first start, so that its errors are in the report.
     """

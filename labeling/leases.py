@@ -43,8 +43,8 @@ def assignment_next(
 
     A picture that they hold and that is not in `holding` comes first, so that a second browser or a reloaded page gets
     the same picture. A page names the pictures that it has in `holding` to load the next ones ahead. Conflict
-    (`enough_held`) when it names `policy.pictures_held` of them. One statement reads the held and the available
-    pictures; the held ones are read again only where some of them are not in `holding`.
+    (`enough_held`) when they hold `policy.pictures_held`, all of them named. One statement reads the held and the
+    available pictures; the held ones are read again only where some of them are not in `holding`.
     """
     for _again in range(CLAIM_TRIES):
         try:

@@ -24,7 +24,7 @@ def panel_join(panel: Panel, more: int, *, now: datetime) -> Panel:
 
     InvalidInput for fewer than one. Conflict when the panel is not settled or not the newest of its picture
     (`not_settled`, `replaced`), when it would have too many places (`panel_too_large`), and when no tasker may get
-    the picture (`known_already`, `is_kept_out`).
+    the picture (`known_already`, `kept_out`).
     """
     if more < 1:
         raise InvalidInput("Ask for at least one more tasker.", "invalid", field="more")

@@ -107,7 +107,7 @@ def at_work_since(tasker: Tasker) -> datetime | None:
 
 
 def trusted_since(tasker: Tasker) -> datetime | None:
-    """Return when an organizer last ended a pause of the tasker; None when there was none.
+    """Return when an organizer last let the tasker label again after a pause; None when there was no such return.
 
     Gold answers count from then on. A short qualification resets nothing: it shows that the tasker knows the rules,
     not that they followed them.

@@ -112,7 +112,7 @@ def _store_at(url: str, endpoint: str) -> PictureStore:
 
 @contextmanager
 def _reachable() -> Iterator[None]:
-    """Turn errors of a missing or inaccessible folder into Unavailable."""
+    """Turn errors of a folder that may not be entered, or is not a folder, into ServiceUnavailable."""
     try:
         yield
     except OSError as error:

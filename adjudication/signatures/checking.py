@@ -84,7 +84,7 @@ def read_checkpoint(folder: Path, manifest: Manifest) -> tuple[SignedNote, Check
 
 
 def list_releases_before(folder: Path, manifest: Manifest) -> list[Manifest]:
-    """Return the releases in `beside` that come before this one in the chain, newest first, until one is missing."""
+    """Return the releases beside `folder` before this one in the chain, newest first, until one is missing."""
     by_hash = {each.sha256: each for each in releases_beside(folder)}
     found: list[Manifest] = []
     while (before := by_hash.pop(manifest.values["previous_sha256"], None)) is not None:

@@ -43,7 +43,7 @@ def check_audit(release: CheckedRelease, findings: Findings) -> None:
 
 
 def check_publications(release: CheckedRelease, findings: Findings) -> None:
-    """Check that the trail has every release's manifest hash, and that nothing in the release is later (R39)."""
+    """Check each publication in the trail: the release's manifest hash, and that nothing in it is later (R39)."""
     before = {each.manifest.name: each for each in release.earlier.releases}
     for row in release.rows(form.AUDIT):
         names = _json(row["subject"]).get("release") if row["action"] == _PUBLISHED else None

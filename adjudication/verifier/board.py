@@ -182,7 +182,7 @@ def _wrong_with_side(row: Row, case: Row, record: _Record) -> Iterator[tuple[str
 
 def _wrong_with_right(row: Row, case: Row, record: _Record) -> Iterator[tuple[str, str]]:
     """Yield why a team may not appeal: only a sender may appeal a rejection, only a staked defense's team a valid
-    verdict, and only within the policy's days (R18)."""
+    verdict, and, unless it sent only copies, only within the policy's days (R18)."""
     ruling, release = record.ruling(case["image_id"], case["ruling_number"]), record.release
     if ruling is None:
         return

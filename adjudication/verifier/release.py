@@ -70,7 +70,7 @@ class EarlierReleases:
 
 def earlier_releases(manifest: Manifest, beside: Path, previous: Path | None, most: int) -> EarlierReleases:
     """Follow the chain back from a release until one is missing. `beside` is the folder of its neighbours; `previous`
-    is the folder of the one before it, if that is elsewhere. `memory` limits the bytes of memory that they take."""
+    is the folder of the one before it, if that is elsewhere. `most` limits the bytes of memory that they take."""
     found: list[EarlierRelease] = []
     whole, left_out = True, ""
     for before in _chain_before(manifest, beside, previous):

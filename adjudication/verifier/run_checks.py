@@ -140,7 +140,7 @@ def check_found(release: CheckedRelease, findings: Findings) -> None:
 
 
 def check_defenses(release: CheckedRelease, findings: Findings) -> None:
-    """Check that a defense has its digest, was submitted by a team, and is public once eligible (R28, R31, R32)."""
+    """Check a defense's digest and due time, and that a team's is public only after a passed trial (R28, R31, R32)."""
     for row in release.rows(form.DEFENSES):
         if "number" not in row:
             continue

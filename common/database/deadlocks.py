@@ -17,7 +17,8 @@ R = TypeVar("R")
 
 
 def retry_on_deadlock(change: Callable[P, R]) -> Callable[P, R]:
-    """Repeat a whole transaction that a deadlock ended. Inside another transaction, the outer one is repeated."""
+    """Repeat a whole transaction that a deadlock ended, a few times at most. Inside another transaction it raises: only
+    the outer one could be repeated."""
 
     @wraps(change)
     def changed(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -1,8 +1,8 @@
 """Base API view that answers ordinary requests without the framework's dispatch, because that is faster.
 
 The dispatch takes an eighth of the server's time for a label. Authentication, parsing and errors use the same classes
-as every other call. A request that has to be refused before any work (not signed in, forged, another method or media
-type, an unreadable body) goes to the framework, so that there is one place that refuses it.
+as every other call. Any other request (not signed in, forged, another method or media type, an empty or unreadable
+body) goes to the framework, so that there is one place that refuses it.
 """
 
 from abc import ABC, abstractmethod

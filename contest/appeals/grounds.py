@@ -190,8 +190,8 @@ def _at_stake(stake: Stake) -> Q:
 
 
 def _ended_by(stake: Stake) -> Q:
-    """Return the condition for later rulings on the picture that ended the stake, if it is the only one that broke the
-    defense."""
+    """Return the condition for later rulings on the picture that ended the stake, made while no other picture had
+    broken the defense."""
     facts = [each.fact for each in breaks_of_stake(stake)] if stake.end in _BY_BREAKS else []
     if not facts:
         return Q(pk__in=())

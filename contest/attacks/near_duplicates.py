@@ -18,7 +18,7 @@ from picture_files.png import PictureDamaged, decode_png
 from picture_files.store import PictureMissing, picture_key, picture_store
 
 HASHED_AT_ONCE = 200
-# All pictures without structure are near each other: only the nearest ones are compared.
+# All pictures without structure are near each other: only the nearest ones are flagged.
 MOST_PAIRS = 20
 log = structlog.get_logger(__name__)
 

@@ -125,7 +125,7 @@ def case_open(*, image: Image, by: User, now: datetime) -> Case:
 
 
 def party_add(case: Case, team: Team, role: PartyRole, *, now: datetime) -> bool:
-    """Record that a case is about a team; False if it is recorded with this role before."""
+    """Record that a case is about a team; False if the team is a party of it in any role."""
     final = final_team(team)
     if final in teams_of_case(case):
         return False
@@ -240,8 +240,8 @@ class VoteCount:
     """The votes that count now, one of each member, in the order in which they were cast. `waiting` are votes of
     members without a disclosure about a team that became a party later.
 
-    `mark` changes with every vote that counts, every party and every statement of one: so the member who confirms has
-    seen all of them.
+    `mark` changes with every vote that counts, every party, every appeal and every statement of the other side: so the
+    member who confirms has seen all of them.
     """
 
     votes: tuple[Vote, ...]

@@ -109,8 +109,8 @@ def conflict_end(*, conflict_id: int, reason: str, by: User, now: datetime) -> C
 
 @dataclass(frozen=True, slots=True)
 class ConflictEnd:
-    """How a declared conflict was ended: `by` is empty if the account is deleted, `why` for a conflict from before
-    reasons were required."""
+    """How a declared conflict was ended: `by` is empty if the account is deleted, `why` if it was ended before
+    a reason was required."""
 
     by: str
     why: str

@@ -147,8 +147,9 @@ def _ask_more(case: Case, now: datetime) -> Panel:
 
 
 def taskers_to_ask(ruling: Ruling, policy: Policy) -> int:
-    """Return how many taskers to add if the board wants more: as many as the panel still has room for. Without room it
-    is one, which the panel then refuses with the reason."""
+    """Return how many taskers to add if the board wants more: a whole fresh panel after a rejection; after a valid
+    verdict the policy's `appeal_taskers`, at most as many as the panel has room for. Without room it is one, which the
+    panel then refuses with the reason."""
     if ruling.verdict == Verdict.REJECTED:
         return policy.panel_size
     return max(min(policy.appeal_taskers, room_in(ruling.panel)), 1)

@@ -217,7 +217,7 @@ def begun_stake_visible_to(reviewer: User, number: int, *, now: datetime) -> Sta
 
 def cases_visible_to(team: Team, *, now: datetime) -> QuerySet[Case]:
     """Return the cases about pictures that have a team, or one merged into it, as party and that it may know of: those
-    in which it appealed, those on pictures that it sent or that were aimed at its defenses, and all once released."""
+    in which it appealed, those on pictures that it sent first or aimed at its defenses, and all once released."""
     together = teams_counted_together(team)
     party = CaseParty.objects.filter(case=OuterRef("pk"), team__in=together)
     appealed = Appeal.objects.filter(case=OuterRef("pk"), team__in=together)
@@ -231,7 +231,8 @@ def teams_informed(case: Case, *, now: datetime) -> list[Team]:
 
 
 def _pictures_of_informed_teams(teams: Sequence[Team], now: datetime) -> Q:
-    """Condition for cases on pictures that the teams sent first, or that were aimed at them and that are no copies."""
+    """Condition for cases on pictures that the teams sent first, or that were aimed at them and of which they sent no
+    copy."""
     sent = Attack.objects.filter(senders_may_know(now=now), team__in=teams).values("image")
     own = Attack.objects.filter(team__in=teams, withdrawn_at=None).values("image")
     aimed = public_attacks(now=now).filter(attacks_aimed_at(teams)).values("image")

@@ -95,7 +95,7 @@ class StakeEnd(StrEnum):
 
 
 class DefenseStanding(StrEnum):
-    """The state of a defense, the furthest that it has reached (R31-R33, R36).
+    """The state of a defense by the present facts; it can go back, as after an overruled break (R22, R31-R33, R36).
 
     NOT_ELIGIBLE: a condition failed. It is RECEIVED again when it is tested again: with a new private set if it failed
     on the private set, by a trial that an organizer requests, or by a newer check of the board.

@@ -53,7 +53,7 @@ class Weeks:
         self._pictures: _Pictures | None = None
 
     def look_over(self, weeks: Iterable[Week]) -> None:
-        """Find in one query which of many weeks have no picture: such a week is settled and closed when it ends, and
+        """Find in two queries which of many weeks have no picture: such a week is settled and closed when it ends, and
         needs no further query."""
         parts = {week.name: _part(week) for week in weeks if week.end <= self._now}
         unread = [part.week for part in parts.values() if part not in self._verdicts]

@@ -16,7 +16,7 @@ _DAYS = AWAY_AFTER.days
 
 @dataclass(frozen=True, slots=True)
 class StuckGroup:
-    """The stuck panels of one cause, the longest waiting first; at most MOST_LOOKED_AT are searched."""
+    """The stuck panels of one cause, the longest waiting first; at most MOST_LOOKED_AT of each kind are searched."""
 
     cause: StuckCause
     panels: tuple[StuckPanel, ...]

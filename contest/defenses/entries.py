@@ -188,7 +188,7 @@ def _defense(given: HandIn, kept: Mapping[str, Any], now: datetime) -> Defense:
     try:
         with transaction.atomic():
             return Defense.objects.create(name=given.name, description=given.description, created_at=now, **kept)
-    except IntegrityError:  # another team submitted the same before
+    except IntegrityError:  # another team submitted the same meanwhile
         raise Conflict(f"There is a defense called {given.name} already.", "name_taken") from None
 
 

@@ -20,7 +20,7 @@ _ZIP, _BYTES, _TAR = "application/zip", "application/octet-stream", "application
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file: the end of its address, its title, its SHA-256 and its path. `size` is None if the file is missing."""
+    """A file: the end of its address, its title, SHA-256 and key in the store; `size` is None if it is missing."""
 
     name: str
     words: str

@@ -270,7 +270,7 @@ class OverdueEntry:
 def overdue(policy: Policy, now: datetime) -> list[OverdueEntry]:
     """Return the entries past their due date that wait for the contest to act (R32), the longest overdue first.
 
-    Entries that failed a condition are left out: they are never published.
+    Entries that failed a condition are left out: no date publishes them while the failure lasts.
     """
     entries = list(entries_unpublished().filter(due_at__lte=now))
     eligible = eligibilities((entry.defense for entry in entries), policy, now=now)
@@ -354,7 +354,7 @@ def is_paid_for(stake: Stake, *, now: datetime | None) -> bool:
 
 
 def _standing(defense: Defense, broken: bool, won: bool, end: StakeEnd | None) -> DefenseStanding:
-    """Return the furthest state; a stake in force has no `end`, and a defense without a stake counts as withdrawn."""
+    """Return the state by the present facts; a stake in force has no `end`; never at stake, `end` is WITHDRAWN."""
     if won:
         return DefenseStanding.WON
     if defense.retired_at is not None:

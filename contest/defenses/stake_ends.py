@@ -85,8 +85,9 @@ def _follow(stake_id: int, now: datetime) -> bool:
 #   5. stakes, by their numbers; awards have no lock of their own, the locks of their stakes cover them
 #   6. accounts of the ledger, by their numbers, all at once (`contest.ledger.services.lock_accounts`)
 #
-# A request may skip kinds, and never locks an earlier kind after a later one. Only these three functions lock defenses
-# and stakes; tests/contest/ledger/test_locks.py tests the order with eight threads.
+# A request may skip kinds, and never locks an earlier kind after a later one. These three functions alone lock several
+# defenses or stakes; some code locks a single one. tests/contest/ledger/test_locks.py tests the order with eight
+# threads.
 #
 # Members of the board are outside of this order. They are locked where a case is opened (after teams, pictures and
 # defenses) and where a conflict is recorded (before the open cases about its team). So a motion that is opened, a

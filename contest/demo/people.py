@@ -133,7 +133,7 @@ def _prepare(stake: Stake, now: datetime) -> int:
 
 
 def _award(now: datetime) -> int:
-    """Open the motion to award the first stake that meets every condition; leave the second vote to the newcomer."""
+    """Open the motion to award the first stake that meets every condition; carry it if nobody did for two weeks."""
     moved = Case.objects.filter(motion=DecisionKind.AWARD, state=CaseState.OPEN)
     if moved.exists():
         return len([vote_through(case, now=now) for case in moved.filter(opened_at__lte=now - PATIENCE_WITH_AWARDS)])

@@ -166,7 +166,7 @@ class Demo:
         # Sent after the winning defense's time is over, so that it breaks another one.
         self._take_all([p for p in attacks if p.this_week], max(self.this_week.start, self.now - LATELY), self.now)
         self._leave_open([p for p in dataset if p.this_week and not p.settled])
-        # The demo's clock ran back and forth, which the queue's counters cannot know.
+        # The demo's clock ran back and forth, which taskers' stored positions in the queues cannot know.
         Tasker.objects.update(passed={}, passed_at=None)
 
     def _take_all(self, chosen: list[Photo], start: datetime, end: datetime) -> None:

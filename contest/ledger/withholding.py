@@ -96,7 +96,8 @@ def ever_withheld(planned: Iterable[LedgerEntry] = ()) -> Iterator[WithheldAmoun
 
 
 def _owner_by_rows(rows: Mapping[str, list[int]], teams: Mapping[int, Team]) -> _Whose:
-    """Return the owner of the money that the rows name. For a merged team it is the team that it is part of now."""
+    """Return the owner of the money that the rows name. A share of a stake belongs to the team that a merged one is
+    part of now; an account stays its own team's."""
     stake, team, award = (next(iter(rows.get(table, [])), None) for table in ("stake", "team", "award"))
     return stake, final_team(teams[team]).pk if stake is not None and team is not None else team, award
 

@@ -1,4 +1,4 @@
-"""Notifies attackers of their breaks at once, and owners of broken defenses with the week's release (R24, R29)."""
+"""Notifies attackers of their breaks after PATIENCE, owners of broken defenses with the week's release (R24, R29)."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -20,7 +20,7 @@ MOST_LISTED = 10
 
 @dataclass(frozen=True, slots=True)
 class LateCase:
-    """An open case, and whether it is late or `soon` will be: `without_quorum` is when organizers were informed.
+    """An open case, late or `soon` to be late or neither. `without_quorum`: when organizers heard that members lack.
     `reminded` is when its members were reminded, if within the last day: no other reminder is allowed then."""
 
     public_id: str

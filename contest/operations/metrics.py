@@ -34,7 +34,7 @@ def prometheus_text() -> bytes:
 
 
 class PipelineCollector(Collector):
-    """The state of the pipeline, read from the database at each scrape and cached for a few seconds."""
+    """The state of the pipeline, read from the database when scraped, and cached for a few seconds."""
 
     def collect(self) -> Iterable[Metric]:
         """Return the gauges."""

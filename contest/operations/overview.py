@@ -233,8 +233,8 @@ def _day_chart(key: str, title: str, days: Sequence[tuple[datetime, int]]) -> ch
 
 
 def _at_work(now: datetime, policy: Policy) -> list[dict[str, Any]]:
-    """Return the taskers who renewed a lease or answered within AT_WORK, by public ID (R4), last seen first: pictures
-    held, answers in that time, and the last activity."""
+    """Return the taskers who hold a lease renewed within AT_WORK, or answered in it, by public ID (R4), last seen
+    first: pictures held, answers in that time, and the last activity."""
     since, lease = now - AT_WORK, timedelta(seconds=policy.lease_seconds)
     held = Assignment.objects.filter(state=AssignmentState.LEASED, expires_at__gt=max(since + lease, now))
     leased, answered = defaultdict[str, list[datetime]](list), defaultdict[str, list[datetime]](list)

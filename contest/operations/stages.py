@@ -112,8 +112,8 @@ def _summed(kinds: Iterable[tuple[_Kind, int]]) -> Rulings:
 
 
 def run_groups() -> list[Any]:
-    """Return all runs by `defense`, `round` and `state`, without those of cancelled re-runs and those
-    that were stopped: how many `runs`, how many `pictures` their plans hold, and when the `oldest` was made.
+    """Return all runs by `defense`, `round` and `state`, without those of cancelled re-runs and the
+    stopped ones of others: how many `runs`, how many `pictures` their plans hold, and when the `oldest` was made.
 
     `again` says that they belong to a re-run: their pictures were answered in that round before. A plan's positions
     begin at 0, so the last tells its size.

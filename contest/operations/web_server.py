@@ -9,7 +9,7 @@ _THREADS = ["--blocking-threads-idle-timeout", "600"]
 
 
 def web_server_command(port: int, *, workers: int = 2, threads: int = 16, module: str = "config.wsgi") -> list[str]:
-    """Return the command that serves on this port: `workers` processes of at most `threads` threads each."""
+    """Return the command that serves on this port of this machine: `workers` processes of up to `threads` threads."""
     granian = [sys.executable, "-m", "granian", f"{module}:application", "--interface", "wsgi", "--http", "1"]
     size = ["--port", str(port), "--workers", str(workers), "--blocking-threads", str(threads)]
     return [*granian, "--no-ws", *size, *_THREADS, *_LIMITS, "--respawn-failed-workers", "--log-level", "error"]

@@ -62,7 +62,8 @@ def policy_call_back(version: int, *, reason: str, by: User, now: datetime) -> P
     """Cancel the newest version before it is in force: record a version with the numbers of the one before it.
 
     That is in force from now on, or from the beginning of the one before it, so the cancelled version never is.
-    Conflict if that is in force, or is not the newest; InvalidInput without a reason: it is public.
+    Conflict if the version to cancel is in force or will be within LEAST_NOTICE, or is not the newest; InvalidInput
+    without a reason: it is public.
     """
     said = clean_words(reason, field="reason", ask="Give the reason: it is public.", most=MOST_REASON_CHARACTERS)
     newest = policy_history(now=now)[0]

@@ -107,8 +107,8 @@ def stake_due(stake: StakeInput, breaks: Iterable[BreakInput]) -> StakeDue:
     """Return what is due of the money of a stake, given every break in force of its defense (R35, R36).
 
     A break from a week before that of the stake broke the defense before anything was at stake: the money goes back to
-    its giver. A break from the stake's own week earns its share, also if it came before the stake was recorded: under
-    embargo neither side could know of the other. Attacks after the stake's end do not count.
+    its giver. One from the stake's own week breaks it and earns its share, also if it came before the stake was
+    recorded: under embargo neither side could know of the other. Attacks after the stake's end do not count.
     """
     if not stake.over:
         return StakeDue(StakeOutcome.HELD, held=stake.cents)

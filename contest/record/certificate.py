@@ -33,8 +33,8 @@ _UNSURE = (Answer.UNSURE_YES, Answer.UNSURE_NO)
 
 @dataclass(frozen=True, slots=True)
 class CertificateLine:
-    """One rule: whether it is met, and the indexes (from 0 on) of the opinions that fail it. `note` has the values that
-    the policy requires, or says that the question went to nobody."""
+    """One rule: whether it is met, and the indexes (from 0 on) of the opinions that fail it. `note` says
+    how the policy judges it, or that the question went to nobody."""
 
     reason: Reason
     rule: str

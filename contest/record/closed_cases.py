@@ -66,7 +66,7 @@ def statements_in(cases: Cases) -> QuerySet[AppealStatement]:
 
 
 def with_published_at(decisions: Iterable[CaseDecision]) -> list[tuple[CaseDecision, datetime]]:
-    """Return decisions, each with the time it became public: the end of its case, or the release of its week."""
+    """Return decisions, each with when it became public: its case's end or its week's release, whichever is later."""
     releases = dict(Release.objects.filter(part=0).values_list("week", "released_at"))
     return [(each, _published_at(each.case, releases)) for each in decisions]
 

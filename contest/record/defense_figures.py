@@ -37,7 +37,7 @@ from scoring.selectors import (
 )
 
 FRESH_SECONDS = 60
-# Public figures change only weekly, and anybody may request them; counting 100,000 pictures takes seconds.
+# Public figures change mostly with the weeks, and anybody may request them; counting 100,000 pictures takes seconds.
 PUBLIC_FRESH_SECONDS = 600
 PICTURES_SHOWN = 24
 MOST_BREAKS = 12

@@ -1,4 +1,4 @@
-"""Reads the public content of a team's page: attacks after their week, results after its release (R24, R39)."""
+"""Reads a team's public page: published defenses, attacks after their week, results after its release (R24, R39)."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Searches pictures, defenses, teams, weeks and cases by ID or name, as far as the reader may see them (R24)."""
+"""Searches the whole record by ID or name, attacks, rulings and appeals too, as far as the reader may see it (R24)."""
 
 import re
 from collections.abc import Iterator

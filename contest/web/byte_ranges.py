@@ -20,7 +20,7 @@ class ByteRange:
 
 
 class UnsatisfiableRange(Exception):
-    """The requested range begins behind the end of the file."""
+    """The requested range has no byte of the file: it begins at or behind the end, or is the last 0 bytes."""
 
 
 def requested_range(header: str, size: int) -> ByteRange | None:

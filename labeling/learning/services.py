@@ -218,7 +218,7 @@ def instructions_publish(
 
 
 def _number(version: InstructionVersion, now: datetime) -> None:
-    """Number it as the next version; InvalidInput where it would begin before the present last one."""
+    """Number it as the next version; InvalidInput where it would begin in the past or before the newest one."""
     newest = InstructionVersion.objects.order_by("-version").first()
     if version.in_force_from < now:
         raise InvalidInput("A version cannot begin in the past.", "too_early", field="in_force_from")

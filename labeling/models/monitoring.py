@@ -102,7 +102,7 @@ class StateChange(models.Model):
 
 
 class Notice(models.Model):
-    """A message that a tasker sees on each page until they mark it as seen."""
+    """A message that a tasker sees on the labeling page until they mark it as seen."""
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4)
     tasker = models.ForeignKey(Tasker, on_delete=models.PROTECT, related_name="notices", db_index=False)

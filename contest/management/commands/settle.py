@@ -1,4 +1,4 @@
-"""`settle`: runs every due sweep (periodic job) once, by hand."""
+"""`settle`: runs all sweeps (periodic jobs) by hand, round after round, until nothing more is due."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`unused_files`: lists, and with `--remove` removes, files of the store that no row names and half-written uploads."""
+"""`unused_files`: lists files that no row names, counts half-written uploads; `--remove` removes both."""
 
 from argparse import ArgumentParser
 from collections.abc import Callable

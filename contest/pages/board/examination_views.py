@@ -72,7 +72,7 @@ class ExaminationForm(Form):
         return "case" not in self.data
 
     def save(self, *, defense: Defense, by: User) -> str:
-        """Record the answer; return the address of the next picture."""
+        """Record the answer; return the address of the next picture, or of the case that `case` opened."""
         now, data = domain_now(), self.cleaned_data
         image = required(
             picture_sent(data["image"]), InvalidInput("The picture is not there. Go on with the next.", "invalid")

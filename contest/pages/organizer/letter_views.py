@@ -30,7 +30,7 @@ _OF_A_LETTER = {
 
 @page(organizer_of, "GET POST")
 def letters(request: HttpRequest, organizer: User) -> HttpResponse:
-    """List letters; a POST retries those that were not sent."""
+    """List letters; a POST makes failed ones due at once: the named one, or all."""
     now = domain_now()
     if request.method == "POST":
         name = text(request, "letter", 40)

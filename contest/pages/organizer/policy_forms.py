@@ -118,7 +118,7 @@ class WhatIfForm(NumbersForm):
 
     @property
     def tried(self) -> TriedNumbers:
-        """Return the policy to try; the form must be valid."""
+        """Return the numbers to try; the form must be valid."""
         policy = self.policy
         rules = VerdictPolicy(policy.name, policy.min_box_fraction, policy.outline_gate, policy.occlusion_allowed)
         return TriedNumbers(rules, policy.panel_size)

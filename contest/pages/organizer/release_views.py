@@ -59,7 +59,7 @@ def _context(now: datetime) -> dict[str, Any]:
 
 
 def _signature_facts() -> dict[str, Any]:
-    """Return the signing key, the releases that lack a signature, and the errors in the list of keys."""
+    """Return the signing key, releases that a key should have signed but has not, and errors in the list of keys."""
     try:
         newest = keys.public_keys(settings.RELEASE_DIR).newest
         return {"key": newest, "unsigned": signatures.unsigned_releases(settings.RELEASE_DIR), "keys_problem": ""}

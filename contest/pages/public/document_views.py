@@ -125,7 +125,7 @@ def guide(request: HttpRequest, file: str) -> HttpResponse:
 
 @page()
 def home(request: HttpRequest) -> HttpResponse:
-    """Redirect accounts to the page of their role; show strangers the front page."""
+    """Redirect qualified taskers and organizers; show strangers the front page, others their home page."""
     if not request.user.is_authenticated:
         return front_page(request)
     tasker = getattr(request.user, "tasker", None)

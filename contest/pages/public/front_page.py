@@ -53,7 +53,7 @@ class AtStake:
     over: they wait for the board, and such an attack wins nothing from them (R36).
 
     `rows` are the first of both kinds, those with time left before the others, each with the time left on its clock,
-    for the page's script and in words; None where no clock runs.
+    for the page's script and in words; a row without a running clock has neither.
     """
 
     count: int

@@ -88,7 +88,7 @@ class OverruleFilter(ListFilter):
 
 @page()
 def overrules(request: HttpRequest) -> HttpResponse:
-    """List the public decisions, newest first; without a filter only overrules."""
+    """List the public decisions, newest first; only overrules unless another outcome is chosen."""
     now, filtered = domain_now(), OverruleFilter(request)
     page = page_of(request, filtered.rows, ON_A_PAGE)
     context = {

@@ -50,7 +50,7 @@ class LeaderboardTables:
 def leaderboard_tables(week: str, *, now: datetime) -> LeaderboardTables:
     """Return the tables of a week that is over, or the present ones for an empty name.
 
-    NotFound for a week without tables, or that is not over. Tables that no sweep has made are made at once.
+    NotFound for no week of the contest, or one that is not over. Tables that no sweep has made are made at once.
     """
     week = _over(week, now).name if week else PRESENT
     row = Leaderboard.objects.filter(week=week).first()

@@ -20,7 +20,7 @@ from scoring.selectors import DEFENSE_FAULT, official_predictions, places_in_for
 
 
 def output_events(image: Image) -> Iterator[Event]:
-    """Yield what each published defense answered, or why it did not."""
+    """Yield what each published defense answered, and each fault that kept it from answering in a round."""
     rows = _outputs_of_picture(image=image.pk)
     answered = (each for each in rows if each.run.state == RunState.ASSESSED)
     for defense, items in groupby(answered, key=lambda each: each.defense):
