@@ -72,7 +72,7 @@ def _speeds(place: Path, speed: Speed, plan: WarmupPlan) -> tuple[list[float], l
     }[speed.attack]
     pictures = [drawn_picture(Label.BICYCLE, number) for number in range(PICTURES[speed.attack])]
     # No picture ends early: the rate is that of a run with many pictures.
-    with patch.object(spsa_module, "ENOUGH", -inf), patch.object(boundary_module, "GOAL", 0):
+    with patch.object(spsa_module, "LOSS_THAT_ENDS", -inf), patch.object(boundary_module, "GOAL", 0):
         for _ in range(plan.rounds):
             with bare(place, speed.rows) as process:
                 before = bare_speed(process, speed.batches)

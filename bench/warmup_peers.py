@@ -5,10 +5,10 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,6 @@ from bench.servers import Cluster
 from bench.warmup_defense import written
 from bench.warmup_runs import Ran, WarmupPlan, boundary_ran, chosen, first_starts, margins_of, moved, run_attack
 from defense_kit.limits import DefenseLimits
-from defense_kit.warmup import spsa as spsa_module
 from defense_kit.warmup.attacks import AttackedPicture, Rows, as_floats
 from defense_kit.warmup.moves import bordered
 from defense_kit.warmup.spatial_grid import SIDE_INSIDE, spatial_grid
@@ -159,8 +158,7 @@ def _spsa_rows(place: Path, of: Sequence[AttackedPicture], plan: WarmupPlan, mis
     """Compare how many pictures are wrong after the same number of steps, 65 queries each."""
     of = of[: plan.spsa_pictures]
     originals = moved("spsa", of)
-    with patch.object(spsa_module, "STEPS", plan.spsa_steps):
-        ours = run_attack(place, of, spsa, 64, 4)
+    ours = run_attack(place, of, partial(spsa, steps=plan.spsa_steps), 64, 4)
     rows: list[list[Any]] = [["ours", success(of, originals, ours.pictures), ours.seconds, sum(ours.queries)]]
     figures = []
     for attack in ("torchattacks_spsa", "cleverhans_spsa"):

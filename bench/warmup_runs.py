@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,6 @@ from bench.networks import CNN, RESNET50
 from bench.warmup_defense import opened
 from defense_kit.allocator import keep_memory
 from defense_kit.harness import DefenseSession
-from defense_kit.warmup import boundary as boundary_module
 from defense_kit.warmup.attacks import SIDE, Attack, AttackedPicture, AttackResult, Rows, as_floats
 from defense_kit.warmup.boundary import BoundaryState, boundary, distance
 from defense_kit.warmup.measure import most_running, rows_of_batch
@@ -191,10 +189,9 @@ def boundary_ran(place: Path, of: Sequence[AttackedPicture], plan: WarmupPlan) -
             far = distance(goals[number], state.at)
             events.append((number, state.queries, time.perf_counter() - began, far))
 
-        return boundary(each, others, keep=keep)
+        return boundary(each, others, keep=keep, steps=plan.peer_boundary_steps)
 
-    with patch.object(boundary_module, "STEPS", plan.peer_boundary_steps):
-        ran = run_attack(place, of, begin, max(1, len(of) // 2), len(of))
+    ran = run_attack(place, of, begin, max(1, len(of) // 2), len(of))
     late = time.perf_counter() - began - ran.seconds  # the defense's start
     found = np.array(events)
     found[:, 2] -= late
