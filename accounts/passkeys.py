@@ -22,10 +22,10 @@ from accounts.second_factor import factors_remove, lock_factors, recovery_codes_
 from common.errors import Conflict, InvalidInput, NotFound
 
 CEREMONY_WITHIN = timedelta(minutes=5)
-MOST_PASSKEYS = 10
-MOST_NAME = 40
+MAX_PASSKEYS = 10
+MAX_NAME_CHARACTERS = 40
 # The browser's response at the end of a registration or sign-in, as JSON.
-MOST_CHARACTERS = 10_000
+MAX_CHARACTERS = 10_000
 _BEGUN = "passkey.begun"
 # Exceptions that a malformed response raises in the library and below it.
 _UNREADABLE = (
@@ -42,7 +42,7 @@ def passkeys_of(user: User) -> list[Authenticator]:
 def registration_begin(request: HttpRequest, user: User, *, now: datetime) -> dict[str, Any]:
     """Return the options with which the browser creates a passkey; the caller has checked the password. Conflict
     (`too_many`) where the account has ten."""
-    if _passkeys(user).count() >= MOST_PASSKEYS:
+    if _passkeys(user).count() >= MAX_PASSKEYS:
         raise Conflict(_("An account has ten passkeys at most: remove one first."), "too_many")
     _note_beginning(request, now)
     return dict(webauthn.begin_registration(user, passwordless=False)["publicKey"])
@@ -65,7 +65,7 @@ def passkey_add(request: HttpRequest, user: User, *, name: str, credential: str,
         added = known = None
     if added is None or known:
         raise InvalidInput(_("The passkey was not made. Begin again."), "wrong_passkey")
-    row = webauthn.WebAuthn.add(user, name[:MOST_NAME] or _("Passkey"), answer).instance
+    row = webauthn.WebAuthn.add(user, name[:MAX_NAME_CHARACTERS] or _("Passkey"), answer).instance
     row.data["sign_count"] = added.counter
     row.save()
     return recovery_codes_begin(user)
@@ -130,7 +130,7 @@ def _beginning(request: HttpRequest, now: datetime) -> datetime | None:
 
 
 def _read(credential: str) -> dict[str, Any]:
-    answer = json.loads(credential[: MOST_CHARACTERS + 1])
+    answer = json.loads(credential[: MAX_CHARACTERS + 1])
     if not isinstance(answer, dict):
         raise ValueError("no answer of a browser")
     return answer

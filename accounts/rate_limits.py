@@ -36,23 +36,23 @@ LETTERS = "any letter"
 _LETTERS_TO, _LETTERS_OF = "letters to ", "letters of "
 # The names under which links and letters are counted, not accounts.
 _NO_NAMES = Q(username__in=[LINKS, LETTERS]) | Q(username__startswith=_LETTERS_TO) | Q(username__startswith=_LETTERS_OF)
-MOST_TRIES = 10
+MAX_TRIES = 10
 # Accounts with which one IP address may fail without a successful sign-in: within an hour, and within a minute.
-MOST_NAMES = 30
-MOST_NAMES_A_MINUTE = 10
+MAX_NAMES = 30
+MAX_NAMES_PER_MINUTE = 10
 _MINUTE = timedelta(minutes=1)
 _IPV6_SHARED_BITS = 64
 # Letters requested from one IP address, which many people may share, to any recipients.
-MOST_LETTERS = 100
-MOST_LETTERS_TO_ONE = 5
+MAX_LETTERS = 100
+MAX_LETTERS_PER_ADDRESS = 5
 
 
-def most_tries(_: HttpRequest, credentials: Mapping[str, Any] | None) -> int:
+def max_tries(_: HttpRequest, credentials: Mapping[str, Any] | None) -> int:
     """Return how many tries of a kind, letters too, an IP address has in an hour; for AXES_FAILURE_LIMIT."""
     kind = str((credentials or {}).get("username") or "")
     if kind == LETTERS:
-        return MOST_LETTERS
-    return MOST_LETTERS_TO_ONE if kind.startswith(_LETTERS_TO) else MOST_TRIES
+        return MAX_LETTERS
+    return MAX_LETTERS_PER_ADDRESS if kind.startswith(_LETTERS_TO) else MAX_TRIES
 
 
 class SignInGuard(AxesDatabaseHandler):  # type: ignore[misc]
@@ -72,7 +72,7 @@ class SignInGuard(AxesDatabaseHandler):  # type: ignore[misc]
 def too_many_names(request: Any, credentials: Mapping[str, Any] | None) -> int:
     """Return the limit that other names, which failed from the request's IP address, have reached; or 0.
 
-    MOST_NAMES locks out for an hour, MOST_NAMES_A_MINUTE for a minute.
+    MAX_NAMES locks out for an hour, MAX_NAMES_PER_MINUTE for a minute.
     """
     name = str((credentials or {}).get("username") or "")
     place = request.axes_ip_address
@@ -83,10 +83,10 @@ def too_many_names(request: Any, credentials: Mapping[str, Any] | None) -> int:
     others = tries.exclude(_NO_NAMES).exclude(username=name)
     last_tried = others.values_list("username").annotate(Max("attempt_time"))
     failed = [moment for _, moment in last_tried]
-    if len(failed) >= MOST_NAMES:
-        return MOST_NAMES
+    if len(failed) >= MAX_NAMES:
+        return MAX_NAMES
     lately = sum(moment >= timezone.now() - _MINUTE for moment in failed)
-    return MOST_NAMES_A_MINUTE if lately >= MOST_NAMES_A_MINUTE else 0
+    return MAX_NAMES_PER_MINUTE if lately >= MAX_NAMES_PER_MINUTE else 0
 
 
 def counted_address(request: HttpRequest) -> str | None:

@@ -19,6 +19,6 @@ def account_of_tasker(public_id: str) -> User | None:
     return User.objects.select_related("tasker").filter(tasker__public_id=public_id).first()
 
 
-def newest_invitations(most: int) -> QuerySet[Invitation]:
+def newest_invitations(limit: int) -> QuerySet[Invitation]:
     """Return the latest invitations, newest first, with the accounts that were created from them."""
-    return Invitation.objects.select_related("user").order_by("-invited_at", "-pk")[:most]
+    return Invitation.objects.select_related("user").order_by("-invited_at", "-pk")[:limit]

@@ -21,16 +21,16 @@ from adjudication.report import verdict
 from adjudication.schema import release_format as form
 from adjudication.signatures.checking import check_signatures
 from adjudication.signatures.key_files import KeyFileError, TrustedKeys, read_trusted_keys, write_whole
-from adjudication.signatures.key_history import KEYS_FILE, MOST_KEYS_BYTES
+from adjudication.signatures.key_history import KEYS_FILE, MAX_KEYS_BYTES
 from adjudication.signatures.mirroring import keep_keys, keep_signature
-from adjudication.signatures.signed_note import MOST_NOTE_BYTES
+from adjudication.signatures.signed_note import MAX_NOTE_BYTES
 from adjudication.verifier.chain import ListedRelease, check_listed_release, check_release_list, parse_listed_release
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.release_reader import read_manifest
-from adjudication.verifier.release_zip import MOST_BYTES, DamagedZip, Progress, need_room, unpack_release
+from adjudication.verifier.release_zip import MAX_BYTES, DamagedZip, Progress, need_room, unpack_release
 from adjudication.verifier.terminal import show
 from adjudication.verifier.untrusted_files import (
-    MOST_LIST_BYTES,
+    MAX_LIST_BYTES,
     NotARelease,
     NotThere,
     UnreadableFile,
@@ -87,7 +87,7 @@ def mirror(url: str, folder: Path, progress: Progress, keys: TrustedKeys | None 
 def _list_at(address: str) -> bytes:
     try:
         with _open_url(address) as answer:
-            return answer.read(MOST_LIST_BYTES)
+            return answer.read(MAX_LIST_BYTES)
     except _FETCH_ERRORS as error:
         raise ContestUnreachable(f"{address} does not answer: {error}") from error
 
@@ -155,8 +155,8 @@ def _unpacked(release: ListedRelease, archive: Path, folder: Path, progress: Pro
 
 def _fetch(release: ListedRelease, url: str, archive: Path, progress: Progress) -> None:
     """Fetch the zip, resuming where an earlier attempt stopped, and retry when the connection breaks."""
-    if release.size > MOST_BYTES:
-        raise _TooMuch(f"{release.size:,} bytes are listed, and {MOST_BYTES:,} are the most that is taken")
+    if release.size > MAX_BYTES:
+        raise _TooMuch(f"{release.size:,} bytes are listed, and {MAX_BYTES:,} are the most that is taken")
     part = archive.with_suffix(".zip.part")
     # Fetched from the host of the list: behind a proxy the address in the list may name another host.
     address = urljoin(url.rstrip("/") + "/", f"releases/{archive.name}")
@@ -232,20 +232,20 @@ def _bring_signatures(releases: Sequence[ListedRelease], url: str, folder: Path)
     base = urljoin(url.rstrip("/") + "/", "releases/")
     signed = [release.name for release in releases if release.signed and (folder / release.name).is_dir()]
     try:
-        if signed and (data := _small_file(base + KEYS_FILE, MOST_KEYS_BYTES)):
+        if signed and (data := _small_file(base + KEYS_FILE, MAX_KEYS_BYTES)):
             yield from keep_keys(folder, data)
         for name in signed:
-            if data := _small_file(f"{base}{name}/{form.SIGNATURE}", MOST_NOTE_BYTES):
+            if data := _small_file(f"{base}{name}/{form.SIGNATURE}", MAX_NOTE_BYTES):
                 yield from keep_signature(folder / name, data)
     except _FETCH_ERRORS as error:
         yield f"signatures: not fetched: {error}"
 
 
-def _small_file(address: str, most: int) -> bytes | None:
-    """Return a file of the contest, at most `most` + 1 bytes of it; None where it does not exist."""
+def _small_file(address: str, max_bytes: int) -> bytes | None:
+    """Return a file of the contest, at most `max_bytes` + 1 bytes of it; None where it does not exist."""
     try:
         with _open_url(address) as answer:
-            return answer.read(most + 1)
+            return answer.read(max_bytes + 1)
     except HTTPError as error:
         if error.code in (404, 410):
             return None

@@ -10,10 +10,10 @@ from labeling.enums import PanelState
 from labeling.models import Image, Panel
 
 
-def panels_to_settle(most: int) -> list[int]:
+def panels_to_settle(limit: int) -> list[int]:
     """Return ids of full panels without a ruling, longest full first."""
     full = Panel.objects.filter(state=PanelState.FULL)
-    return list(full.order_by("full_at", "id").values_list("pk", flat=True)[:most])
+    return list(full.order_by("full_at", "id").values_list("pk", flat=True)[:limit])
 
 
 def newest_rulings(images: Iterable[int]) -> dict[int, Ruling]:

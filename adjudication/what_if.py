@@ -57,10 +57,10 @@ class PictureBatch:
     changes: tuple[PictureChange, ...]
 
 
-def try_batch(numbers: TriedNumbers, *, behind: int = 0, most: int = AT_ONCE) -> PictureBatch:
-    """Decide up to `most` pictures again, in the order of their primary keys, beginning after `behind`."""
+def try_batch(numbers: TriedNumbers, *, behind: int = 0, limit: int = AT_ONCE) -> PictureBatch:
+    """Decide up to `limit` pictures again, in the order of their primary keys, beginning after `behind`."""
     found = _newest().filter(image__gt=behind).select_related("image").annotate(joined=F("panel__joined"))
-    rulings = list(found.order_by("image")[:most])
+    rulings = list(found.order_by("image")[:limit])
     said = _opinions(pk for each in rulings for pk in _responses_of_smaller_panel(each, numbers))
     changes = tuple(_changes(rulings, said, numbers))
     return PictureBatch(len(rulings), rulings[-1].image_id if rulings else None, changes)

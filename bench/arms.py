@@ -109,7 +109,7 @@ def _sealed(folder: Path, part: str) -> Any:
         folder=folder / part,
         limits=DefenseLimits(),
         deadlines=lambda rows: ConversationDeadlines(start=300, hello=60, batch=8 * rows),
-        least_free_bytes=1 << 30,
+        min_free_bytes=1 << 30,
     )
 
 

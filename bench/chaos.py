@@ -27,7 +27,7 @@ from bench.outcome import Figure, Section, Table
 BEGIN = datetime(2026, 11, 16, 12, tzinfo=UTC)
 SIDE, BATCH, PER_RUN = 75, 16, 64
 SPEED = 20
-LONGEST_SECONDS = 600
+MAX_SECONDS = 600
 _ROWS = (
     "defense__name",
     "image__pixels_sha256",
@@ -111,7 +111,7 @@ class _Scorer:
 
 
 def _done(process: "subprocess.Popen[str]") -> str:
-    out, _ = process.communicate(timeout=LONGEST_SECONDS)
+    out, _ = process.communicate(timeout=MAX_SECONDS)
     if process.returncode:
         raise RuntimeError(f"{process.args} ended with {process.returncode}")
     return out

@@ -24,9 +24,9 @@ from bench.outcome import Figure, Section, Table, median_ratio, percentiles
 from bench.servers import LABELING_THREADS, Cluster, WebServer, environment, python, serve, serve_floor
 from tests.services import redis
 
-LEAST_OF_FLOOR = MOST_OF_FLOOR = 1.0
+MIN_FLOOR_RATIO = MAX_FLOOR_RATIO = 1.0
 FLOOR_WORDS = "bare Django and SQL, two requests"
-MOST_GROWTH = 1.1
+MAX_GROWTH = 1.1
 JUDGED_SIZE = "5000"
 AHEAD = "ahead"
 DUE = "now() - interval '1 hour'"
@@ -400,15 +400,15 @@ def _figures(found: Sequence[Subject], plan: LoopPlan, audits: dict[str, dict[st
     for crowd in (crowd for crowd in plan.crowds if JUDGED_SIZE in sizes and crowd.taskers > 1):
         share, cpu = (_of_floor(found, JUDGED_SIZE, crowd, name) for name in ("labels_per_second", "cpu_ms"))
         words = f"5,000 pictures, {crowd}"
-        kept.append(Figure.at_least(f"labels/s, {words}", share, LEAST_OF_FLOOR, floor=FLOOR_WORDS))
-        kept.append(Figure.at_most(f"CPU a label, {words}", cpu, MOST_OF_FLOOR, floor=FLOOR_WORDS))
+        kept.append(Figure.at_least(f"labels/s, {words}", share, MIN_FLOOR_RATIO, floor=FLOOR_WORDS))
+        kept.append(Figure.at_most(f"CPU a label, {words}", cpu, MAX_FLOOR_RATIO, floor=FLOOR_WORDS))
     for size in sizes[1:]:
         for crowd in plan.crowds:
             words = f"CPU a label over that of {sizes[0]} pictures, {size}, {crowd}"
-            kept.append(Figure.at_most(words, _growth(found, OURS, size, crowd), MOST_GROWTH))
+            kept.append(Figure.at_most(words, _growth(found, OURS, size, crowd), MAX_GROWTH))
             if size != AHEAD:  # there one tasker steps over 10,000 pictures
                 words = f"time a label over that of {sizes[0]} pictures, {size}, {crowd}"
-                kept.append(Figure.at_most(words, _slower(found, size, crowd), MOST_GROWTH))
+                kept.append(Figure.at_most(words, _slower(found, size, crowd), MAX_GROWTH))
     wrong = sum(sum(audit.values()) for audit in audits.values())
     return [*kept, Figure.at_most("found by the audits", wrong, 0)]
 

@@ -20,9 +20,9 @@ from bench.outcome import Figure, Section, Table, median_ratio
 from bench.servers import Cluster
 from bench.week import Week
 
-LEAST_PER_SECOND = 60_000
-LEAST_OF_COPY = 0.16
-MOST_GROWTH_MB = 80
+MIN_PER_SECOND = 60_000
+MIN_COPY_RATIO = 0.16
+MAX_GROWTH_MB = 80
 _COPY = "COPY (SELECT * FROM labeling_response ORDER BY id) TO STDOUT WITH CSV"
 
 
@@ -65,9 +65,9 @@ def _section(week: Week, released: Sequence[dict[str, Any]], copied: Sequence[fl
         "the disk by itself, so that part depends on the disk and is told apart.",
         [table],
         [
-            Figure.at_least("responses/s into all tables", speed, LEAST_PER_SECOND),
-            Figure.at_least("responses/s into all tables, share", share, LEAST_OF_COPY, floor="COPY of the answers"),
-            Figure.at_most("memory growth of the whole release", growth, MOST_GROWTH_MB, " MiB"),
+            Figure.at_least("responses/s into all tables", speed, MIN_PER_SECOND),
+            Figure.at_least("responses/s into all tables, share", share, MIN_COPY_RATIO, floor="COPY of the answers"),
+            Figure.at_most("memory growth of the whole release", growth, MAX_GROWTH_MB, " MiB"),
         ],
         {"released": list(released), "copied_seconds": list(copied)},
     )

@@ -11,7 +11,7 @@ from bench.outcome import Figure, Section, Table
 from labeling.enums import Answer
 from labeling.geometry import Box
 
-LEAST_PER_SECOND = 100_000
+MIN_PER_SECOND = 100_000
 PANEL = 3
 _SURE = ((Answer.DEFINITELY_YES, Answer.DEFINITELY_NO), (Answer.DEFINITELY_NO, Answer.DEFINITELY_YES))
 
@@ -49,7 +49,7 @@ def run(panels: int = 20_000, rounds: int = 5) -> Section:
         "The rules",
         f"`adjudicate` on panels of {PANEL}, in one process; medians of {rounds} rounds.",
         [Table("Rulings", ["opinions", "pictures/s", "responses/s"], rows)],
-        [Figure.at_least("responses/s in one process", min(speeds.values()), LEAST_PER_SECOND)],
+        [Figure.at_least("responses/s in one process", min(speeds.values()), MIN_PER_SECOND)],
         {"responses_per_second": speeds},
     )
 

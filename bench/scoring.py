@@ -36,8 +36,8 @@ from tests.images import Image, write_archive
 
 BATCH = 16
 IN_WORKER, SEALED = 0.95, 0.90
-LEAST_WIRE = 8_000
-MOST_GROWTH = 1.2
+MIN_WIRE_PER_SECOND = 8_000
+MAX_GROWTH = 1.2
 DEADLINES = ConversationDeadlines(start=120, hello=60, batch=60)
 _DISK = "/var/tmp"  # images have gigabytes, and /tmp may be memory
 _WIRE = "The wire alone"
@@ -199,7 +199,10 @@ def wire(_: Cluster, plan: ScoringPlan | None = None) -> Section:
         f"{plan.wire_pictures:,} pictures each, measured at {commit()}."
     )
     table = Table("The wire", ["pictures a batch", "pictures/s"], [[rows, speed] for rows, speed in speeds.items()])
-    figures = [Figure.at_least(f"pictures/s in batches of {rows}", speed, LEAST_WIRE) for rows, speed in speeds.items()]
+    figures = [
+        Figure.at_least(f"pictures/s in batches of {rows}", speed, MIN_WIRE_PER_SECOND)
+        for rows, speed in speeds.items()
+    ]
     return Section(_WIRE, how, [table], figures, {"pictures_per_second": speeds})
 
 
@@ -254,7 +257,7 @@ def cost(servers: Cluster, plan: ScoringPlan | None = None) -> Section:
         "Cost per picture",
         how,
         [Table("Cost", ["new pictures", "planning, ms a picture", "scoring, ms a picture"], rows)],
-        [Figure.at_most(what, largest / smallest, MOST_GROWTH)],
+        [Figure.at_most(what, largest / smallest, MAX_GROWTH)],
         {"seconds_per_picture": found},
     )
 

@@ -40,7 +40,7 @@ class PeerTask:
     is_bird: Sequence[bool]
     pictures: Rows
     starts: Rows
-    most_seconds: float
+    max_seconds: float
     steps: int = 1_000_000
     goals: NDArray[np.float64] | None = None  # none: it ends by itself
     least: int = 0
@@ -56,7 +56,7 @@ def _asked_peer(folder: Path, attack: str, task: PeerTask) -> Ran:
         starts=task.starts,
         goals=np.full(len(task.pictures), -inf) if task.goals is None else task.goals,
         least=task.least,
-        most_seconds=task.most_seconds,
+        max_seconds=task.max_seconds,
         steps=task.steps,
     )
     run_peer(python, ["bench.peers.attack", attack, str(given), str(found)])

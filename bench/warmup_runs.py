@@ -18,7 +18,7 @@ from defense_kit.allocator import keep_memory
 from defense_kit.harness import DefenseSession
 from defense_kit.warmup.attacks import SIDE, Attack, AttackedPicture, AttackResult, Rows, as_floats
 from defense_kit.warmup.boundary import BoundaryState, boundary, distance
-from defense_kit.warmup.measure import most_running, rows_of_batch
+from defense_kit.warmup.measure import max_running, rows_of_batch
 from defense_kit.warmup.pictures import attacked_picture
 from defense_kit.warmup.scheduler import Scheduler
 from defense_kit.warmup.spsa import first_move
@@ -138,7 +138,7 @@ def started(place: Path, batch: int) -> Iterator[DefenseSession]:
 def run_attack(place: Path, of: Sequence[AttackedPicture], begin: Begin, batch: int, running: int) -> Ran:
     """Run an attack on pictures against the defense in `place`; its start is not counted."""
     with started(place, batch) as defense:
-        scheduler, began = Scheduler[int](defense, batch=batch, most_running=running), time.perf_counter()
+        scheduler, began = Scheduler[int](defense, batch=batch, max_running=running), time.perf_counter()
         found = dict(scheduler.run((number, begin(each)) for number, each in enumerate(of)))
         seconds = time.perf_counter() - began
     results: list[AttackResult] = [found[number] for number in range(len(of))]
@@ -157,8 +157,8 @@ def steady_speed(place: Path, attacks: Iterable[Attack], speed: Speed, pictures:
     """
     moments, batch = list[tuple[float, int]](), rows_of_batch(speed.attack, speed.rows, pictures)
     with started(place, speed.rows) as defense:
-        running = min(pictures, most_running(speed.attack, batch))
-        scheduler, began = Scheduler[int](defense, batch=batch, most_running=running), time.perf_counter()
+        running = min(pictures, max_running(speed.attack, batch))
+        scheduler, began = Scheduler[int](defense, batch=batch, max_running=running), time.perf_counter()
 
         def note() -> None:
             seconds = time.perf_counter() - began

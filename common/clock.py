@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from django.db import connection
 from django.utils import timezone
 
-MOST_APART = timedelta(seconds=5)
+MAX_DIFFERENCE = timedelta(seconds=5)
 
 
 def clock_difference() -> timedelta:
@@ -25,7 +25,7 @@ def clock_difference() -> timedelta:
 
 def is_apart(by: timedelta) -> bool:
     """Say whether clocks that far apart are a fault of the installation."""
-    return abs(by) > MOST_APART
+    return abs(by) > MAX_DIFFERENCE
 
 
 def clock_difference_words(by: timedelta) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 from celery import Task
 
-MOST_WAITING = 100
+MAX_WAITING = 100
 FAREWELL_SECONDS = 1.0
 SECONDS_BETWEEN_COMPLAINTS = 60.0
 Hint = tuple[Task, dict[str, Any]]
@@ -32,7 +32,7 @@ def send_soon(task: Task, arguments: dict[str, Any]) -> None:
 @cache
 def _waiting(process: int) -> "Queue[Hint | None]":
     """Return the process's queue and start its thread. A fork has neither its parent's thread nor its queue."""
-    waiting: Queue[Hint | None] = Queue(MOST_WAITING)
+    waiting: Queue[Hint | None] = Queue(MAX_WAITING)
     thread = Thread(target=_send_all, args=(waiting,), name="hints", daemon=True)
     thread.start()
     atexit.register(_finish, process, waiting, thread)

@@ -23,8 +23,8 @@ _SECRET_NAMES = (
     "token|password|passwd|passphrase|secret|otp|proof|recovery_code|api_?key|session_?(?:id|key)|authorization|cookie"
 )
 _HIDDEN = "…"
-_MOST_ENCODED = 5
-_MOST_OF_A_VALUE = 4000
+_MAX_ENCODED = 5
+_MAX_VALUE_CHARACTERS = 4000
 
 _STARTS = sorted({link.partition("<")[0] for link in SECRET_LINKS}, key=len, reverse=True)
 # A slash may be doubled, and escaped where a line quotes JSON.
@@ -35,7 +35,7 @@ _ENCODED_LINK = re.compile(rf"({_START}).", re.ASCII | re.IGNORECASE | re.DOTALL
 _HEADER = re.compile(r"((?:authorization|cookie)\s*[:=]\s*)[^\s\"'\\][^\"'\\\r\n]*", re.IGNORECASE)
 _PAIR = re.compile(
     rf"(?P<head>(?:{_SECRET_NAMES})[\w-]*(?:(?P<mark>\\*[\"'])\s*[:=,]|\s*[:=])\s*[\[(]?\s*(?:b(?=\\*[\"']))?)"
-    rf"(?:(?P<quote>\\*[\"'])(?:(?!(?P=quote))(?:\\.|[^\\])){{0,{_MOST_OF_A_VALUE}}}"
+    rf"(?:(?P<quote>\\*[\"'])(?:(?!(?P=quote))(?:\\.|[^\\])){{0,{_MAX_VALUE_CHARACTERS}}}"
     r"|(?!(?:null|true|false|none)\b)[^\s\"'&,;{}()\[\]\\]+)",
     re.ASCII | re.IGNORECASE | re.DOTALL,
 )
@@ -65,7 +65,7 @@ def mask(line: str) -> str:
 def _without_encoded(found: "re.Match[str]") -> str:
     """Return a word with percent signs, cut where a secret begins once all of it is decoded."""
     plain = found[0]
-    for _ in range(_MOST_ENCODED):
+    for _ in range(_MAX_ENCODED):
         plain = unquote(plain)
     link, other = _ENCODED_LINK.search(plain), _PAIR.search(plain) or _RANDOM.search(plain)
     cuts = [link.end(1)] if link else []

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from common.models import HourCount
 
 _HOUR = timedelta(hours=1)
-_MOST_REMOVED = 1_000
+_MAX_REMOVED = 1_000
 # One statement: between two, another caller may remove the row.
 _COUNT = """
     INSERT INTO common_hourcount (key, hour, count) VALUES (%s, %s, 1)
@@ -41,7 +41,7 @@ def read_count(key: str, *, now: datetime) -> int:
 def _remove_over(hour: datetime) -> None:
     """Remove rows of hours that are over; those that another caller is counting in or removing stay."""
     over = HourCount.objects.filter(hour__lt=hour)
-    free = over.select_for_update(skip_locked=True).values_list("pk", flat=True)[:_MOST_REMOVED]
+    free = over.select_for_update(skip_locked=True).values_list("pk", flat=True)[:_MAX_REMOVED]
     over.filter(pk__in=list(free)).delete()
 
 

@@ -7,19 +7,19 @@ import struct
 import zipfile
 
 _END, _END_64 = b"PK\x05\x06", b"PK\x06\x07"
-_END_BYTES, _LONGEST_COMMENT, _END_64_BYTES = 22, 1 << 16, 20
+_END_BYTES, _MAX_COMMENT_BYTES, _END_64_BYTES = 22, 1 << 16, 20
 # The record with longer numbers; the library looks for it right before the 20 bytes that say where it is.
 _RECORD_64, _RECORD_64_BYTES = b"PK\x06\x06", 56
 _SEE_64, _SEE_64_BYTES = 0xFFFF, 0xFFFFFFFF  # what stands for a longer number
 # This many last bytes of a zip hold everything that is checked here.
-TAIL_BYTES = _END_BYTES + _LONGEST_COMMENT + _END_64_BYTES + _RECORD_64_BYTES
+TAIL_BYTES = _END_BYTES + _MAX_COMMENT_BYTES + _END_64_BYTES + _RECORD_64_BYTES
 
 
 class ZipRefused(ValueError):
     """A zip whose directory is too long, or that is split into several files; the message says which."""
 
 
-def zip_size(tail: bytes, *, most_listed: int, most_list_bytes: int) -> None:
+def zip_size(tail: bytes, *, max_listed: int, max_list_bytes: int) -> None:
     """Refuse a zip by the last TAIL_BYTES of it: ZipRefused, and BadZipFile for what is no zip."""
     end = _end_of(tail)
     here, lists_from, listed_here, listed, list_bytes = struct.unpack_from("<HHHHI", tail, end + 4)
@@ -32,7 +32,7 @@ def zip_size(tail: bytes, *, most_listed: int, most_list_bytes: int) -> None:
     for here, lists_from, listed_here, listed, list_bytes in numbers:
         if here or lists_from or listed_here != listed:
             raise ZipRefused("This is a part of a zip in several files. Make one zip.")
-        if listed > most_listed or list_bytes > most_list_bytes:
+        if listed > max_listed or list_bytes > max_list_bytes:
             raise ZipRefused("The zip lists too much.")
 
 
@@ -47,7 +47,7 @@ def _end_of(data: bytes) -> int:
     at = len(data) - _END_BYTES
     if at >= 0 and data.startswith(_END, at) and data.endswith(b"\0\0"):
         return at
-    at = data.rfind(_END, max(at - _LONGEST_COMMENT, 0))
+    at = data.rfind(_END, max(at - _MAX_COMMENT_BYTES, 0))
     if at < 0 or at + _END_BYTES > len(data):
         raise zipfile.BadZipFile
     return at

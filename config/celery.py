@@ -12,7 +12,7 @@ from common.queues import route
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 # Every period's message would wait through an outage otherwise. Not less than a minute: hosts' clocks differ.
-SHORTEST_EXPIRY = 60.0
+MIN_EXPIRY_SECONDS = 60.0
 
 app = Celery("unanimous")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -48,7 +48,7 @@ def schedule(sender: Celery, **_: Any) -> None:
     from contest.operations.pipeline import SWEEPS
 
     for each in SWEEPS:
-        sender.add_periodic_task(each.every, each.task.s(), name=each.name, expires=max(each.every, SHORTEST_EXPIRY))
+        sender.add_periodic_task(each.every, each.task.s(), name=each.name, expires=max(each.every, MIN_EXPIRY_SECONDS))
 
 
 app.on_after_finalize.connect(schedule)

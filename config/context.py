@@ -15,7 +15,7 @@ from common.domain_clock import demo_ahead, domain_now
 from common.times import distance
 from config.audience import TRANSLATED
 from contest.core.roles import Roles, header_roles
-from contest.outbox.selectors import MOST_COUNTED, unread_count
+from contest.outbox.selectors import MAX_COUNTED, unread_count
 from labeling.enums import TaskerState
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _has_messages(request: HttpRequest) -> bool:
 
 def _unread(request: HttpRequest) -> str:
     number = unread_count(request.user)  # type: ignore[arg-type]  # asked by pages of who is signed in
-    return f"{MOST_COUNTED}+" if number > MOST_COUNTED else str(number or "")
+    return f"{MAX_COUNTED}+" if number > MAX_COUNTED else str(number or "")
 
 
 def _links(request: HttpRequest, entries: "list[tuple[str, StrOrPromise]]") -> Iterator[MenuLink]:

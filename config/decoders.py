@@ -7,14 +7,14 @@ fails for a missing place and for one that no longer exists. Each limit is the c
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from accounts.passkeys import MOST_CHARACTERS as MOST_CREDENTIAL
+from accounts.passkeys import MAX_CHARACTERS as MAX_CREDENTIAL_CHARACTERS
 from adjudication import mirror
 from adjudication.signatures import signed_note
 from adjudication.verifier import release_zip, untrusted_files
 from common.web import body_limits, json_parser
 from contest.attacks import uploads
 from contest.web import defense_uploads as stakes_uploads
-from contest.web.attack_uploads import MOST_UPLOAD_BYTES
+from contest.web.attack_uploads import MAX_UPLOAD_BYTES
 from defense_kit import archive, frames
 from labeling import outlines
 from labeling.pictures import addresses
@@ -42,33 +42,29 @@ class DecodingLimits:
 _PICTURE = DecodingLimits(
     bytes_in=decoding.MAX_BYTES,
     bytes_out=decoding.MAX_PIXELS * 4,
-    pieces=image_headers.MOST_CHUNKS,
+    pieces=image_headers.MAX_CHUNKS,
     seconds=decoding.DECODING.seconds,
 )
-_HEADERS = DecodingLimits(
-    decoding.MAX_BYTES, image_headers.MOST_EXTRA_BYTES, image_headers.MOST_CHUNKS, REQUEST_SECONDS
-)
-_JSON = DecodingLimits(json_parser.MOST_BYTES, json_parser.MOST_BYTES, json_parser.MOST_LEVELS, REQUEST_SECONDS)
+_HEADERS = DecodingLimits(decoding.MAX_BYTES, image_headers.MAX_EXTRA_BYTES, image_headers.MAX_CHUNKS, REQUEST_SECONDS)
+_JSON = DecodingLimits(json_parser.MAX_BYTES, json_parser.MAX_BYTES, json_parser.MAX_LEVELS, REQUEST_SECONDS)
 _FORM = DecodingLimits(body_limits.DEFAULT_BYTES, body_limits.DEFAULT_BYTES, outlines.MAX_CORNERS, REQUEST_SECONDS)
 _ARCHIVE = DecodingLimits(
-    submitted_files.MOST_ARCHIVE_BYTES, archive.MOST_DESCRIBED, archive.MOST_MEMBERS, archive.MOST_SECONDS
+    submitted_files.MAX_ARCHIVE_BYTES, archive.MAX_DESCRIBED_CHARACTERS, archive.MAX_MEMBERS, archive.MAX_SECONDS
 )
-_LAYERS = DecodingLimits(
-    submitted_files.MOST_ARCHIVE_BYTES, archive.MOST_BYTES, archive.MOST_FILES, archive.MOST_SECONDS
-)
+_LAYERS = DecodingLimits(submitted_files.MAX_ARCHIVE_BYTES, archive.MAX_BYTES, archive.MAX_FILES, archive.MAX_SECONDS)
 _SOURCE = DecodingLimits(
-    submitted_files.MOST_SOURCE_BYTES, submitted_files.MOST_LIST_BYTES, submitted_files.MOST_FILES, HAND_IN_SECONDS
+    submitted_files.MAX_SOURCE_BYTES, submitted_files.MAX_LIST_BYTES, submitted_files.MAX_FILES, HAND_IN_SECONDS
 )
-_TEXT_FRAME = DecodingLimits(frames.LONGEST_TEXT, frames.LONGEST_TEXT, 1, _POLICY.hello_seconds)
+_TEXT_FRAME = DecodingLimits(frames.MAX_TEXT_BYTES, frames.MAX_TEXT_BYTES, 1, _POLICY.hello_seconds)
 _ANSWER_FRAME = DecodingLimits(
     _POLICY.batch_size * frames.ANSWER_ROW.itemsize,
     _POLICY.batch_size * frames.ANSWER_ROW.itemsize,
     _POLICY.batch_size,
     _POLICY.batch_size * _POLICY.seconds_per_picture,
 )
-_LIST_BYTES = untrusted_files.MOST_LIST_BYTES
+_LIST_BYTES = untrusted_files.MAX_LIST_BYTES
 _NOTE = DecodingLimits(
-    signed_note.MOST_NOTE_BYTES, signed_note.MOST_NOTE_BYTES, signed_note.MOST_SIGNATURES, mirror.SECONDS
+    signed_note.MAX_NOTE_BYTES, signed_note.MAX_NOTE_BYTES, signed_note.MAX_SIGNATURES, mirror.SECONDS
 )
 _RELEASE_LIST = DecodingLimits(_LIST_BYTES, _LIST_BYTES, pieces=_LIST_BYTES, seconds=mirror.SECONDS)
 
@@ -91,19 +87,19 @@ BOUNDED: Mapping[str, DecodingLimits] = {
     "picture_files/decoding.py:_open": _PICTURE,
     "picture_files/decoding.py:_transform_to_srgb": _PICTURE,
     "contest/attacks/uploads.py:_archive": DecodingLimits(
-        uploads.MOST_BYTES, uploads.MOST_BYTES, uploads.MOST_ENTRIES, uploads.MOST_ENTRIES * REQUEST_SECONDS
+        uploads.MAX_ZIP_BYTES, uploads.MAX_ZIP_BYTES, uploads.MAX_ENTRIES, uploads.MAX_ENTRIES * REQUEST_SECONDS
     ),
     "common/zips.py:zip_size": _SOURCE,
     "common/zips.py:_numbers_64": _SOURCE,
     # Bodies of requests.
     "common/web/json_parser.py:JSONParser": _JSON,
     "contest/api/attack_calls.py:Attacks": DecodingLimits(
-        MOST_UPLOAD_BYTES, MOST_UPLOAD_BYTES, body_limits.MOST_FIELDS, uploads.MOST_ENTRIES * REQUEST_SECONDS
+        MAX_UPLOAD_BYTES, MAX_UPLOAD_BYTES, body_limits.MAX_FIELDS, uploads.MAX_ENTRIES * REQUEST_SECONDS
     ),
     "contest/api/defense_calls.py:Defenses": DecodingLimits(
-        stakes_uploads.MOST_BYTES,
-        stakes_uploads.MOST_BYTES,
-        body_limits.MOST_FIELDS,
+        stakes_uploads.MAX_BYTES,
+        stakes_uploads.MAX_BYTES,
+        body_limits.MAX_FIELDS,
         HAND_IN_SECONDS,
     ),
     "labeling/pages/plain_form.py:_json_rings": _FORM,
@@ -111,7 +107,9 @@ BOUNDED: Mapping[str, DecodingLimits] = {
     "labeling/pictures/addresses.py:pixels_hash_of": DecodingLimits(
         addresses.TOKEN_CHARACTERS, addresses.TOKEN_BYTES, pieces=1, seconds=REQUEST_SECONDS
     ),
-    "accounts/passkeys.py:_read": DecodingLimits(MOST_CREDENTIAL, MOST_CREDENTIAL, MOST_CREDENTIAL, REQUEST_SECONDS),
+    "accounts/passkeys.py:_read": DecodingLimits(
+        MAX_CREDENTIAL_CHARACTERS, MAX_CREDENTIAL_CHARACTERS, MAX_CREDENTIAL_CHARACTERS, REQUEST_SECONDS
+    ),
     # Submissions of teams.
     **dict.fromkeys(
         (
@@ -128,7 +126,7 @@ BOUNDED: Mapping[str, DecodingLimits] = {
     "defense_kit/archive.py:UnpackingBudget.spend": _LAYERS,
     "defense_kit/archive.py:_unpacking": _LAYERS,
     "defense_kit/archive.py:check_beginning": DecodingLimits(
-        submitted_files.MOST_ARCHIVE_BYTES, archive.FIRST_BYTES, archive.MOST_LAYERS, HAND_IN_SECONDS
+        submitted_files.MAX_ARCHIVE_BYTES, archive.FIRST_BYTES, archive.MAX_LAYERS, HAND_IN_SECONDS
     ),
     "scoring/trials/submitted_files.py:_check_zip": _SOURCE,
     "scoring/trials/submitted_files.py:list_source": _SOURCE,
@@ -140,7 +138,7 @@ BOUNDED: Mapping[str, DecodingLimits] = {
     "adjudication/verifier/untrusted_files.py:read_json": _RELEASE_LIST,
     "adjudication/signatures/signed_note.py:bytes_in_base64": _NOTE,
     "adjudication/verifier/release_zip.py:_open_zip": DecodingLimits(
-        release_zip.MOST_BYTES, release_zip.MOST_BYTES, untrusted_files.MOST_MANIFEST_BYTES, mirror.SECONDS
+        release_zip.MAX_BYTES, release_zip.MAX_BYTES, untrusted_files.MAX_MANIFEST_BYTES, mirror.SECONDS
     ),
 }
 

@@ -8,7 +8,7 @@ from urllib.parse import urlparse
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from common.web.body_limits import DEFAULT_BYTES, MOST_FIELDS
+from common.web.body_limits import DEFAULT_BYTES, MAX_FIELDS
 from config import env
 from config.logs import configure_logs
 from contest.core.enums import CaseState, DefenseStanding
@@ -158,7 +158,7 @@ PASSWORD_RESET_TIMEOUT = 24 * 3600
 SIGNED_IN_RELATED = ("tasker",)
 # Names the role of an account in a word, for the audit trail.
 AUDIT_ROLE_OF = "accounts.roles.audit_role_of"
-AXES_FAILURE_LIMIT = "accounts.rate_limits.most_tries"
+AXES_FAILURE_LIMIT = "accounts.rate_limits.max_tries"
 AXES_COOLOFF_TIME = 1
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
@@ -264,7 +264,7 @@ STORAGES = {
 }
 # The fields of a form beside its files. How long a whole body may be is said by each view (common.web.body_limits).
 DATA_UPLOAD_MAX_MEMORY_SIZE = DEFAULT_BYTES
-DATA_UPLOAD_MAX_NUMBER_FIELDS = MOST_FIELDS
+DATA_UPLOAD_MAX_NUMBER_FIELDS = MAX_FIELDS
 DATA_UPLOAD_MAX_NUMBER_FILES = 100
 
 LOG_FORMAT = env.choice("LOG_FORMAT", "json", ("json", "console"))

@@ -4,7 +4,7 @@ import ctypes
 import mmap
 
 KEPT_BYTES = 1 << 30
-_MOST_OF_OLD_LIBRARIES = 32 << 20
+_MAX_THRESHOLD = 32 << 20
 _LARGE_PAGES_BYTES = KEPT_BYTES // 2  # below both thresholds: it comes from the heap, and stays there when it is freed
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # of malloc.h
 
@@ -18,7 +18,7 @@ def keep_memory() -> None:
     if hasattr(library, "mallopt"):
         keeps_all = bool(library.mallopt(_M_MMAP_THRESHOLD, KEPT_BYTES))
         if not keeps_all:
-            library.mallopt(_M_MMAP_THRESHOLD, _MOST_OF_OLD_LIBRARIES)
+            library.mallopt(_M_MMAP_THRESHOLD, _MAX_THRESHOLD)
         library.mallopt(_M_TRIM_THRESHOLD, KEPT_BYTES)
         library.mallopt(_M_ARENA_MAX, 1)  # the arena of a thread gives whatever is free back at once
         if keeps_all and hasattr(mmap, "MADV_HUGEPAGE"):

@@ -23,21 +23,21 @@ PLATFORM = "linux/amd64"
 _MANIFEST, _INDEX, _NAMES = "manifest.json", "index.json", "repositories"
 _INDEX_KIND = "application/vnd.oci.image.index.v1+json"
 _KEPT_OF_AN_ENTRY = ("mediaType", "digest", "size", "platform")
-_LONGEST_JSON = 4 << 20
-MOST_MEMBERS = 10_000  # an image has at most 127 layers, with a few files each
-MOST_DESCRIBED = 16 << 20  # characters of names and attributes, which stay in memory
+_MAX_JSON_BYTES = 4 << 20
+MAX_MEMBERS = 10_000  # an image has at most 127 layers, with a few files each
+MAX_DESCRIBED_CHARACTERS = 16 << 20  # characters of names and attributes, which stay in memory
 _CHUNK_BYTES = 1 << 20
 # Errors of reading a file that is no such archive, or that has another form.
 _NOT_READABLE = (
     *(OSError, EOFError, zlib.error, tarfile.TarError, ValueError, LookupError),
     *(TypeError, AttributeError, RecursionError),
 )
-MOST_BYTES = 64 << 30
-MOST_FILES = 2_000_000
-MOST_SECONDS = 600.0
-MOST_LAYERS = 127  # what an engine can put on top of one another
+MAX_BYTES = 64 << 30
+MAX_FILES = 2_000_000
+MAX_SECONDS = 600.0
+MAX_LAYERS = 127  # what an engine can put on top of one another
 FIRST_BYTES = 64 << 10  # of a layer, unpacked: its first headers
-_LONGEST_HEADER = 1 << 16  # of a member's names and attributes, which are read into memory at once
+_MAX_HEADER_BYTES = 1 << 16  # of a member's names and attributes, which are read into memory at once
 _HEADERS = (
     *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
     *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
@@ -132,9 +132,9 @@ class Header(tarfile.TarInfo):
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         header = super().frombuf(buf, encoding, errors)
-        if header.type in _HEADERS and header.size > _LONGEST_HEADER:
+        if header.type in _HEADERS and header.size > _MAX_HEADER_BYTES:
             raise refused_layer(
-                f"the archive holds a header of {header.size} bytes, expected at most {_LONGEST_HEADER}"
+                f"the archive holds a header of {header.size} bytes, expected at most {_MAX_HEADER_BYTES}"
             )
         return header
 
@@ -160,11 +160,13 @@ def _check_members(archive: tarfile.TarFile) -> None:
     links: set[PurePosixPath] = set()
     described = 0
     for number, member in enumerate(archive, start=1):
-        if number > MOST_MEMBERS:
-            raise refused_layer(f"the archive holds more than {MOST_MEMBERS} members")
+        if number > MAX_MEMBERS:
+            raise refused_layer(f"the archive holds more than {MAX_MEMBERS} members")
         described += len(member.name) + len(member.linkname) + sum(map(len, member.pax_headers.values()))
-        if described > MOST_DESCRIBED:
-            raise refused_layer(f"the names and attributes in the archive have more than {MOST_DESCRIBED:,} characters")
+        if described > MAX_DESCRIBED_CHARACTERS:
+            raise refused_layer(
+                f"the names and attributes in the archive have more than {MAX_DESCRIBED_CHARACTERS:,} characters"
+            )
         path = PurePosixPath(member.name)
         if not _belongs(member):
             raise _not_here(member)
@@ -228,8 +230,8 @@ def _configuration_name(archive: tarfile.TarFile) -> str:
 
 def _layers(archive: tarfile.TarFile) -> Iterator[IO[bytes]]:
     names = json.loads(_member(archive, _MANIFEST))[0]["Layers"]
-    if len(names) > MOST_LAYERS:
-        raise refused_layer(f"the image has {len(names)} layers, expected at most {MOST_LAYERS}")
+    if len(names) > MAX_LAYERS:
+        raise refused_layer(f"the image has {len(names)} layers, expected at most {MAX_LAYERS}")
     for name in names:
         layer = archive.extractfile(str(name))
         if layer is None:
@@ -250,9 +252,9 @@ def _member(archive: tarfile.TarFile, name: str) -> bytes:
     """Return a small file of the archive."""
     member = archive.getmember(name)
     file = archive.extractfile(member) if member.isreg() else None
-    if file is None or member.size > _LONGEST_JSON:
-        raise refused_layer(f"{name[:100]} is not a file of at most {_LONGEST_JSON} bytes")
-    return file.read(_LONGEST_JSON)
+    if file is None or member.size > _MAX_JSON_BYTES:
+        raise refused_layer(f"{name[:100]} is not a file of at most {_MAX_JSON_BYTES} bytes")
+    return file.read(_MAX_JSON_BYTES)
 
 
 def _not_here(member: tarfile.TarInfo) -> RunnerFault:
@@ -266,9 +268,9 @@ class UnpackingBudget:
     """What all layers of an image may unpack to, taken together."""
 
     def __init__(
-        self, most_bytes: int = MOST_BYTES, most_files: int = MOST_FILES, most_seconds: float = MOST_SECONDS
+        self, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES, max_seconds: float = MAX_SECONDS
     ) -> None:
-        self._most_bytes, self._most_files, self._most_seconds = most_bytes, most_files, most_seconds
+        self._max_bytes, self._max_files, self._max_seconds = max_bytes, max_files, max_seconds
         self._bytes = self._files = 0
         self._began = time.monotonic()
 
@@ -284,17 +286,17 @@ class UnpackingBudget:
     def take(self, count: int) -> None:
         """Count bytes that were unpacked; `image_pull` when they are too many."""
         self._bytes += count
-        if self._bytes > self._most_bytes:
-            raise refused_layer(f"the image unpacks to more than {self._most_bytes >> 20:,} MiB; make it smaller")
-        if time.monotonic() - self._began > self._most_seconds:
+        if self._bytes > self._max_bytes:
+            raise refused_layer(f"the image unpacks to more than {self._max_bytes >> 20:,} MiB; make it smaller")
+        if time.monotonic() - self._began > self._max_seconds:
             raise refused_layer(
-                f"the image takes more than {self._most_seconds:,.0f} seconds to unpack; make it smaller"
+                f"the image takes more than {self._max_seconds:,.0f} seconds to unpack; make it smaller"
             )
 
     def _count(self, member: tarfile.TarInfo) -> None:
         self._files += 1
-        if self._files > self._most_files:
-            raise refused_layer(f"the image unpacks to more than {self._most_files:,} files; make it smaller")
+        if self._files > self._max_files:
+            raise refused_layer(f"the image unpacks to more than {self._max_files:,} files; make it smaller")
         if member.issparse() or member.type == tarfile.GNUTYPE_SPARSE:
             # An engine fills the holes with zeros, which nothing above has counted.
             raise refused_layer(f"a layer holds a sparse file, {member.name[:100]}; write it out in full")

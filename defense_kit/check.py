@@ -26,7 +26,7 @@ from defense_kit.harness import Launch, LaunchedDefense, open_defense
 from defense_kit.limits import BATCH_SIZE, HELLO_SECONDS, SECONDS_PER_PICTURE, START_SECONDS, DefenseLimits
 from defense_kit.process import start_process
 from defense_kit.sealing import Sealing
-from defense_kit.warmup.arguments import MOST_ROWS, add_arguments, bounded_number
+from defense_kit.warmup.arguments import MAX_ROWS, add_arguments, bounded_number
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -60,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--pictures", type=Path, metavar="FILE.npy", help="uint8 pictures [N, S, S, 3]; otherwise 40 drawn ones"
     )
-    rows = partial(bounded_number, least=1, most=MOST_ROWS)
+    rows = partial(bounded_number, least=1, most=MAX_ROWS)
     check.add_argument("--batch-size", type=rows, default=BATCH_SIZE, help="rows of a batch (default: %(default)s)")
     check.add_argument(
         "--seconds-per-picture",

@@ -34,7 +34,7 @@ LOADING_SECONDS = 1800  # an image has gigabytes
 ON_THIS_KERNEL = ("runc", "crun", "nvidia")
 CLOSED_SINCE = 25  # the first engine whose default seccomp profile refuses io_uring and sockets to the hypervisor
 
-LOG_BYTES_A_SECOND = 1 << 20
+LOG_BYTES_PER_SECOND = 1 << 20
 LOG_BURST_BYTES = 4 << 20
 DRAIN_SECONDS = 3.0
 LAST_WORDS = 2000  # characters of the log that may tell why a program ended
@@ -164,7 +164,7 @@ class _Tap:
                 for chunk in stream:
                     self._ring.append(chunk)
                     total += len(chunk)
-                    due = began + (total - LOG_BURST_BYTES) / LOG_BYTES_A_SECOND
+                    due = began + (total - LOG_BURST_BYTES) / LOG_BYTES_PER_SECOND
                     self._ended.wait(max(0.0, due - time.monotonic()))
         except RunnerFault as fault:  # why the defense failed matters more than its log
             self._ring.append(f"(the log could not be read: {fault.text})".encode())

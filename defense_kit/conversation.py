@@ -31,14 +31,14 @@ from defense_kit.shared_batches import SharedBatches, own_places
 Over = Callable[[], tuple[Fault, str] | None]
 """Says why a program is over, None while it runs."""
 
-MOST_OUTSTANDING = 2
+MAX_OUTSTANDING = 2
 TICK_SECONDS = 0.5  # how often a wait looks whether the program is over
 GRACE_SECONDS = 5.0  # from a hang-up until the reason for it is known
 # Less than a batch: what is written is read while the processor's caches hold it (docs/decisions/0037). The kernel
 # gives twice as much, or less where it must.
 BUFFER_BYTES = 256 << 10
 SOCKET_NAME = "defense.sock"
-LONGEST_PATH = 107  # bytes, what the address of a UNIX socket can hold
+MAX_PATH_BYTES = 107  # bytes, what the address of a UNIX socket can hold
 _PEER = struct.Struct("3i")  # process id, user id, group id
 
 
@@ -59,8 +59,8 @@ class PeerSocket(AbstractContextManager["PeerSocket"]):
         self.path = self._folder / SOCKET_NAME
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            if len(bytes(self.path)) > LONGEST_PATH:
-                raise RunnerFault(Fault.PLATFORM, f"the path of the socket is longer than {LONGEST_PATH} bytes")
+            if len(bytes(self.path)) > MAX_PATH_BYTES:
+                raise RunnerFault(Fault.PLATFORM, f"the path of the socket is longer than {MAX_PATH_BYTES} bytes")
             self._listener.bind(str(self.path))
             self.path.chmod(0o666)  # a container's user is nobody here; the folder keeps all others away
             self._listener.listen(1)
@@ -215,7 +215,7 @@ class Conversation:
 
     def send(self, request_id: int, images: NDArray[Any]) -> None:
         """Send images [N, S, S, 3] under `request_id`; two batches at most may be outstanding."""
-        if self.outstanding >= MOST_OUTSTANDING:
+        if self.outstanding >= MAX_OUTSTANDING:
             raise ValueError(f"{self.outstanding} batches are outstanding; receive one first")
         pixels = self._payload(images)
         if not self._pending:

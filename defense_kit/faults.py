@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-LONGEST_TEXT = 4096
+MAX_TEXT_CHARACTERS = 4096
 
 
 class Fault(StrEnum):
@@ -114,4 +114,4 @@ class RunnerFault(Exception):
     def __init__(self, fault: Fault, text: str) -> None:
         super().__init__(f"{fault}: {text}")
         self.fault = fault
-        self.text = text[:LONGEST_TEXT]
+        self.text = text[:MAX_TEXT_CHARACTERS]

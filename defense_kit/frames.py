@@ -18,8 +18,8 @@ BATCH = 3
 ANSWER = 4
 ERROR = 5
 
-LONGEST_TEXT = 4096  # bytes of a HELLO, READY or ERROR payload
-LONGEST_ID = 2**32 - 1
+MAX_TEXT_BYTES = 4096  # bytes of a HELLO, READY or ERROR payload
+MAX_ID = 2**32 - 1
 CHANNELS = 3
 # How a value of a picture is sent; float32 is in 0 to 1 (SPSA as published: -0.01 to 1.01).
 PIXELS: Dict[str, Any] = {"uint8": np.dtype("u1"), "float32": np.dtype("<f4")}

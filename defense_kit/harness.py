@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from defense_kit.conversation import Conversation, ConversationDeadlines, PeerSocket
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.frames import CONTEST_PIXELS, LONGEST_ID
+from defense_kit.frames import CONTEST_PIXELS, MAX_ID
 from defense_kit.protocol import BatchAnswers
 
 Cancelled = Callable[[], bool]
@@ -50,7 +50,7 @@ Launch = Callable[[Path], LaunchedDefense]
 
 
 class BatchSession(Protocol):
-    """An open defense that answers batches in their order; MOST_OUTSTANDING at most are under way."""
+    """An open defense that answers batches in their order; MAX_OUTSTANDING at most are under way."""
 
     @property
     def places(self) -> Sequence[NDArray[Any]]:
@@ -88,7 +88,7 @@ class DefenseSession(AbstractContextManager["DefenseSession"]):
             raise ValueError(f"a batch is {images.dtype} {images.shape}, expected {pixels} [1..{most}, S, S, 3]")
         self._sent += 1
         try:
-            self._conversation.send((self._sent - 1) % LONGEST_ID + 1, images)
+            self._conversation.send((self._sent - 1) % MAX_ID + 1, images)
         except RunnerFault as fault:
             raise self._with_log(fault) from None
 

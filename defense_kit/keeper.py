@@ -26,7 +26,7 @@ from typing import Any
 
 PR_SET_CHILD_SUBREAPER = 36
 TICK_SECONDS = 0.2
-MOST_ENTRIES = 20_000  # files and folders in the scratch folder
+MAX_ENTRIES = 20_000  # files and folders in the scratch folder
 SWEEPS = 200
 MIB = 1 << 20
 BLOCK_BYTES = 512  # what a file's blocks are counted in
@@ -47,7 +47,7 @@ def scratch_bytes(root: str) -> float:
                 return float("inf")
             continue  # something went away meanwhile: the next look sees the rest
         total, seen = total + sum(sizes), seen + len(entries)
-        if seen > MOST_ENTRIES:
+        if seen > MAX_ENTRIES:
             return float("inf")
         folders += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
     return total

@@ -8,10 +8,10 @@ from typing import IO
 CHUNK_BYTES = 1 << 16
 
 
-def readable(text: str, longest: int) -> str:
-    """Return at most `longest` characters of a stranger's `text`, without control characters other than newlines."""
-    kept = (letter for letter in text[: 4 * longest] if letter == "\n" or letter.isprintable())
-    return "".join(kept)[:longest]
+def readable(text: str, max_characters: int) -> str:
+    """Return at most `max_characters` of a stranger's `text`, without control characters other than newlines."""
+    kept = (letter for letter in text[: 4 * max_characters] if letter == "\n" or letter.isprintable())
+    return "".join(kept)[:max_characters]
 
 
 class LogRing:

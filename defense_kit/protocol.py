@@ -15,7 +15,7 @@ from defense_kit.faults import Fault, RunnerFault
 from defense_kit.logs import readable
 
 Pixels = NDArray[np.uint8]
-LONGEST_NAME = 100
+MAX_NAME_CHARACTERS = 100
 _SENT = (frames.HELLO, frames.ANSWER, frames.ERROR)  # by a defense
 _CARD_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "OutOfMemoryError", "CUBLAS_STATUS_ALLOC_FAILED")
 _MEMORY = ("MemoryError", "bad_alloc", "can't allocate memory", "Cannot allocate memory")
@@ -65,13 +65,13 @@ def _refuse_first(*checks: tuple[object, str]) -> None:
 def read_header(header: bytes | bytearray) -> Frame:
     """Return the frame that 24 bytes announce: a HELLO, ANSWER or ERROR; RunnerFault for all else."""
     magic, version, kind, request_id, rows, payload_bytes, reserved = frames.HEADER.unpack(header)
-    too_long = kind != frames.ANSWER and payload_bytes > frames.LONGEST_TEXT
+    too_long = kind != frames.ANSWER and payload_bytes > frames.MAX_TEXT_BYTES
     _refuse_first(
         (magic != frames.MAGIC, f"a frame began with {magic!r}, expected {frames.MAGIC!r}"),
         (version != frames.VERSION, f"a frame has version {version}, expected {frames.VERSION}"),
         (reserved != 0, f"the reserved field of a frame is {reserved}, expected 0"),
         (kind not in _SENT, f"a frame has type {kind}; a defense sends 1 (HELLO), 4 (ANSWER) or 5 (ERROR)"),
-        (too_long, f"a frame of type {kind} has {payload_bytes} bytes, at most {frames.LONGEST_TEXT} are allowed"),
+        (too_long, f"a frame of type {kind} has {payload_bytes} bytes, at most {frames.MAX_TEXT_BYTES} are allowed"),
     )
     return Frame(kind, request_id, rows, payload_bytes)
 
@@ -112,7 +112,7 @@ def read_hello(payload: bytes | bytearray) -> Hello:
     if not isinstance(pixels, list) or frames.CONTEST_PIXELS not in pixels:
         raise refuse(f"HELLO does not name the pixels {frames.CONTEST_PIXELS}, which every defense takes")
     taken = frozenset(each for each in frames.PIXELS if each in pixels)
-    shown = readable(name, LONGEST_NAME).replace("\n", " ").strip()
+    shown = readable(name, MAX_NAME_CHARACTERS).replace("\n", " ").strip()
     return Hello(shown, taken, hello.get("shared_memory") is True)
 
 
@@ -163,5 +163,5 @@ def cause(text: str) -> Fault:
 
 def read_error(payload: bytes | bytearray) -> RunnerFault:
     """Return the fault that an ERROR frame stands for, with its text cleaned for showing."""
-    text = readable(payload.decode("utf-8", "replace"), frames.LONGEST_TEXT)
+    text = readable(payload.decode("utf-8", "replace"), frames.MAX_TEXT_BYTES)
     return RunnerFault(cause(text), text or "the program sent an ERROR without a text")

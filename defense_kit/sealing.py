@@ -16,7 +16,7 @@ SCRATCH = "/tmp"
 SCORER_LABEL, ATTEMPT_LABEL, DIGEST_LABEL = "unanimous.scorer", "unanimous.attempt", "unanimous.digest"
 _DIGEST = re.compile(r"(?:[a-z0-9][a-z0-9./:_-]*@)?sha256:[0-9a-f]{64}")
 _SHARED_MEMORY = "64m"
-_MOST_FILES_IN_SCRATCH = 1 << 16  # their names take memory as well
+_MAX_FILES_IN_SCRATCH = 1 << 16  # their names take memory as well
 # What a container may take over from its image. LD_* and NVIDIA_* are read by the container runtime's own programs,
 # outside; everything else a participant sets under the name DEFENSE_*.
 _FROM_IMAGE = re.compile(r"PATH|LANG|LC_[A-Z]+|PYTHONPATH|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|DEFENSE_\w+")
@@ -94,7 +94,7 @@ def _bounds(limits: DefenseLimits) -> dict[str, Any]:
         "nano_cpus": limits.cpus * 1_000_000_000,
         "pids_limit": limits.processes,
         "shm_size": _SHARED_MEMORY,
-        "tmpfs": {SCRATCH: f"rw,exec,nosuid,nodev,mode=1777,size={scratch},nr_inodes={_MOST_FILES_IN_SCRATCH}"},
+        "tmpfs": {SCRATCH: f"rw,exec,nosuid,nodev,mode=1777,size={scratch},nr_inodes={_MAX_FILES_IN_SCRATCH}"},
         "ulimits": [
             Ulimit(name=name, soft=most, hard=most)
             for name, most in (("nofile", limits.files), ("fsize", scratch), ("core", 0))

@@ -192,7 +192,7 @@ def _read_ready(connection: socket.socket) -> Optional[Tuple[ContestReady, Optio
     header = _read_header(connection, frames.READY, begun)
     if header is None:
         return None
-    payload = bytearray(min(header[2], frames.LONGEST_TEXT))
+    payload = bytearray(min(header[2], frames.MAX_TEXT_BYTES))
     if not _fill(connection, memoryview(payload)):
         return None
     said = json.loads(payload.decode("utf-8"))
@@ -242,7 +242,7 @@ def _send(connection: socket.socket, kind: int, request_id: int, rows: int, payl
 
 def _send_error(connection: socket.socket, text: str) -> None:
     """Send the end of a traceback, as much as a frame may hold."""
-    payload = text.encode("utf-8", "replace")[-frames.LONGEST_TEXT :]
+    payload = text.encode("utf-8", "replace")[-frames.MAX_TEXT_BYTES :]
     payload = payload.decode("utf-8", "ignore").encode("utf-8")  # the cut may have gone through a letter
     try:
         _send(connection, frames.ERROR, 0, 0, payload)

@@ -18,7 +18,7 @@ from policy.enums import OutlineGate
 
 QUESTIONS = ("contains_bird", "contains_bicycle")
 FIELDS = frozenset({"lease_token", *QUESTIONS, "outline", *STATEMENTS, "seconds"})
-MOST_SECONDS = 24 * 3600
+MAX_SECONDS = 24 * 3600
 OUTLINE_OR_NULL = {
     Label.BIRD: gettext_lazy("Outline the largest single bird, or send null to say that you cannot."),
     Label.BICYCLE: gettext_lazy("Outline the largest single bicycle, or send null to say that you cannot."),
@@ -80,9 +80,9 @@ def _answer(data: Mapping[str, Any], name: str, wrong: dict[str, str]) -> Answer
 
 def _milliseconds(value: Any, wrong: dict[str, str]) -> int:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if number and 0 <= value <= MOST_SECONDS:
+    if number and 0 <= value <= MAX_SECONDS:
         return int(round(value * 1000))
-    wrong["seconds"] = _("Send seconds as a number from 0 to %(most)s.") % {"most": MOST_SECONDS}
+    wrong["seconds"] = _("Send seconds as a number from 0 to %(most)s.") % {"most": MAX_SECONDS}
     return 0
 
 

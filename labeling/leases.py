@@ -23,7 +23,7 @@ from common.errors import Conflict, NotFound
 from labeling import selectors
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState, TieBreak
 from labeling.models import Assignment, Image, KnownPicture, Panel, Tasker
-from policy.numbers import LARGEST_PANEL, Policy
+from policy.numbers import MAX_PANEL_SIZE, Policy
 
 LAPSED_AT_ONCE = 500
 CLAIM_TRIES = 5
@@ -203,7 +203,7 @@ def _further_offers(tasker: Tasker, policy: Policy) -> Iterator[tuple[int, Image
     Panels that miss more answers than a new one has places come from an earlier policy. If a clock was set back, a
     panel may be before the position where a tasker's search begins; the last searches ignore that position.
     """
-    yield from selectors.claimable_panels(tasker, range(policy.panel_size + 1, LARGEST_PANEL + 1)).panels
+    yield from selectors.claimable_panels(tasker, range(policy.panel_size + 1, MAX_PANEL_SIZE + 1)).panels
     if tasker.passed:
         yield from selectors.claimable_panels(tasker, from_marks=False).panels
 

@@ -14,7 +14,7 @@ from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, InvalidInput
 from labeling.enums import PanelState, ReportDecision
 from labeling.models import Assignment, Image, KnownPicture, Panel, PanelPlace, Report
-from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL
+from policy.numbers import MAX_PANEL_SIZE, MIN_PANEL_SIZE
 
 
 @retry_on_deadlock
@@ -52,8 +52,8 @@ def panel_fresh(image: Image, size: int, *, now: datetime) -> Panel:
 
     InvalidInput for a size that no panel has. Conflict as for `panel_join`.
     """
-    if not SMALLEST_PANEL <= size <= LARGEST_PANEL:
-        raise InvalidInput(f"A panel has {SMALLEST_PANEL} to {LARGEST_PANEL} places.", "invalid", field="size")
+    if not MIN_PANEL_SIZE <= size <= MAX_PANEL_SIZE:
+        raise InvalidInput(f"A panel has {MIN_PANEL_SIZE} to {MAX_PANEL_SIZE} places.", "invalid", field="size")
     before = _lock_settled_panel(image.pk)
     panel = Panel.objects.create(
         image_id=image.pk,
@@ -125,7 +125,7 @@ def _name_persons(image_id: int) -> None:
 
 def room_in(panel: Panel) -> int:
     """Return how many more taskers may join a panel."""
-    return LARGEST_PANEL - _last_place(panel)
+    return MAX_PANEL_SIZE - _last_place(panel)
 
 
 def _last_place(panel: Panel) -> int:
@@ -134,10 +134,10 @@ def _last_place(panel: Panel) -> int:
 
 def _check_room(places: int, more: int) -> None:
     """Places of voided answers count too: they are numbered, and stay on record (R6)."""
-    room = LARGEST_PANEL - places
+    room = MAX_PANEL_SIZE - places
     if more <= room:
         return
-    held = f"A panel has at most {LARGEST_PANEL} places, those of voided answers with them, and this one has {places}"
+    held = f"A panel has at most {MAX_PANEL_SIZE} places, those of voided answers with them, and this one has {places}"
     what = f"ask for {room} more at most" if room > 0 else "decide without further taskers"
     raise Conflict(f"{held}: {what}.", "panel_too_large")
 

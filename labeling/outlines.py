@@ -28,7 +28,7 @@ MAX_RINGS = 20
 MAX_CORNERS = 1_000
 # A corner further away than this is no drawing. The bound keeps every product below 2**53, so that the
 # browser's numbers and shapely's doubles are exact for all accepted corners.
-FARTHEST_PX = 100_000
+MAX_COORDINATE_PX = 100_000
 
 _SHAPE = gettext_lazy("Send the outline as a list of rings, each a list of [x, y] pairs of numbers in image pixels.")
 
@@ -115,7 +115,7 @@ def _corner(pair: object, number: int) -> Corner:
     # The fast path for nearly every corner: two floats within bounds. NaN is never within bounds.
     if type(pair) is list and len(pair) == 2 and type(pair[0]) is type(pair[1]) is float:
         x, y = pair
-        if -FARTHEST_PX <= x <= FARTHEST_PX and -FARTHEST_PX <= y <= FARTHEST_PX:
+        if -MAX_COORDINATE_PX <= x <= MAX_COORDINATE_PX and -MAX_COORDINATE_PX <= y <= MAX_COORDINATE_PX:
             return quantise(x), quantise(y)
     if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not all(map(_is_number, pair)):
         message = _("Ring %(number)s has a corner that is not [x, y].") % {"number": number}
@@ -124,9 +124,9 @@ def _corner(pair: object, number: int) -> Corner:
     if not (math.isfinite(_bounded(x)) and math.isfinite(_bounded(y))):
         message = _("Ring %(number)s has a corner without a finite position. Remove that corner and place it again.")
         raise OutlineError(message % {"number": number}, "outline_non_finite", number)
-    if max(abs(_bounded(x)), abs(_bounded(y))) > FARTHEST_PX:
+    if max(abs(_bounded(x)), abs(_bounded(y))) > MAX_COORDINATE_PX:
         message = _("Ring %(number)s has a corner more than %(most)s pixels away. Move it into the image.")
-        raise OutlineError(message % {"number": number, "most": f"{FARTHEST_PX:,}"}, "outline_outside", number)
+        raise OutlineError(message % {"number": number, "most": f"{MAX_COORDINATE_PX:,}"}, "outline_outside", number)
     return quantise(x), quantise(y)
 
 
@@ -136,7 +136,7 @@ def _is_number(value: object) -> bool:
 
 def _bounded(value: int | float) -> int | float:
     """Return the value, limited to just outside the bounds: a huge integer cannot be converted to a float."""
-    return max(-FARTHEST_PX - 1, min(FARTHEST_PX + 1, value)) if isinstance(value, int) else value
+    return max(-MAX_COORDINATE_PX - 1, min(MAX_COORDINATE_PX + 1, value)) if isinstance(value, int) else value
 
 
 def _checked(ring: Ring, number: int) -> Ring:

@@ -80,7 +80,7 @@ _DEFAULTS = {action.name: action.key for action in ACTIONS}
 # How far a traced line may lie from its corners, in pixels of a picture 299 wide.
 _FINEST, _COARSEST = 0.25, 6.0
 # Brightness and contrast, in percent of the picture's own.
-_LEAST_PERCENT, _MOST_PERCENT = 50, 200
+_MIN_PERCENT, _MAX_PERCENT = 50, 200
 # Preferences for displaying pictures, with their defaults.
 LOOKS = {"smoothing": True, "simplify": 1, "brightness": 100, "contrast": 100, "guides": False, "minimap": True}
 
@@ -170,9 +170,9 @@ def _read_flag(name: str, value: Any) -> bool:
 
 
 def _read_percent(name: str, value: Any) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and _LEAST_PERCENT <= value <= _MOST_PERCENT:
+    if isinstance(value, int) and not isinstance(value, bool) and _MIN_PERCENT <= value <= _MAX_PERCENT:
         return value
-    limits = {"name": name, "least": _LEAST_PERCENT, "most": _MOST_PERCENT}
+    limits = {"name": name, "least": _MIN_PERCENT, "most": _MAX_PERCENT}
     words = _now("Send %(name)s as a whole number from %(least)s to %(most)s.") % limits
     raise InvalidInput(words, "invalid", field=name)
 

@@ -16,7 +16,7 @@ from common.database.lookups import Parameter, PreparedLookup, PreparedStatement
 from common.versions import Versions
 from labeling.enums import AssignmentState, KnownUse, PanelState
 from labeling.models import Assignment, Image, InstructionVersion, Panel, Tasker
-from policy.numbers import LARGEST_PANEL
+from policy.numbers import MAX_PANEL_SIZE
 from policy.selectors import policy_versions
 
 # How many panels a claim reads. The oldest are dealt first; within this many, each tasker has an own order (R8).
@@ -163,7 +163,7 @@ def _candidates(levels: range, linked: bool) -> PreparedStatement:
     return PreparedStatement(name, sql, [_TASKER, *who * first, *_level_parameters(levels, who)])
 
 
-ALL_LEVELS = range(1, LARGEST_PANEL + 1)
+ALL_LEVELS = range(1, MAX_PANEL_SIZE + 1)
 _BEFORE_ALL_LEVELS = 0
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -376,10 +376,10 @@ def panels_of(image: Image) -> QuerySet[Panel]:
     return Panel.objects.filter(image=image).order_by("number")
 
 
-def images_waiting_for_panel(now: datetime, most: int) -> list[Image]:
-    """Return at most `most` pictures that are due to be labeled and have no panel yet, oldest first."""
+def images_waiting_for_panel(now: datetime, limit: int) -> list[Image]:
+    """Return at most `limit` pictures that are due to be labeled and have no panel yet, oldest first."""
     waiting = Image.objects.filter(dealt_at__isnull=True, label_from__lte=now)
-    return list(waiting.order_by("label_from", "id")[:most])
+    return list(waiting.order_by("label_from", "id")[:limit])
 
 
 def images_by_number(numbers: Iterable[int]) -> dict[int, Image]:

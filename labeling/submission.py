@@ -25,7 +25,7 @@ from labeling.gold import mark_gold
 from labeling.leases import own_assignment
 from labeling.models import Assignment, Panel, Response, Tasker
 from policy.enums import OutlineGate
-from policy.numbers import LARGEST_PANEL, Policy
+from policy.numbers import MAX_PANEL_SIZE, Policy
 
 # The positions in Tasker.passed are updated at most this often, and stay at least this far in the past, because an
 # open transaction may still add a panel with a slightly earlier time.
@@ -225,6 +225,6 @@ def _move_marks(tasker: Tasker, now: datetime) -> None:
     latest = now - MARK_AGE
     found = selectors.first_not_passed(tasker)
     marks = {
-        str(missing): min(found.get(missing, latest), latest).isoformat() for missing in range(1, LARGEST_PANEL + 1)
+        str(missing): min(found.get(missing, latest), latest).isoformat() for missing in range(1, MAX_PANEL_SIZE + 1)
     }
     Tasker.objects.filter(pk=tasker.pk).update(passed=marks, passed_at=now)

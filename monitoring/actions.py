@@ -15,7 +15,7 @@ from labeling.enums import MonitoringAction, TaskerState
 from labeling.models import MonitoringEvent, Notice, StateChange, Tasker, Voiding
 from labeling.states import tasker_state_change
 
-MOST_REASON_CHARACTERS = 1_000
+MAX_REASON_CHARACTERS = 1_000
 REQUALIFY = "requalify"
 RETURNED = "returned"
 _PAUSED = "paused"
@@ -122,9 +122,9 @@ def _checked(reason: str) -> str:
     reason = reason.replace("\x00", "").strip()
     if not reason:
         raise InvalidInput("Give the reason: the tasker reads it, and it stays on record.", "invalid", field="reason")
-    if len(reason) > MOST_REASON_CHARACTERS:
+    if len(reason) > MAX_REASON_CHARACTERS:
         raise InvalidInput(
-            f"Give the reason in at most {MOST_REASON_CHARACTERS:,} characters.", "invalid", field="reason"
+            f"Give the reason in at most {MAX_REASON_CHARACTERS:,} characters.", "invalid", field="reason"
         )
     return reason
 

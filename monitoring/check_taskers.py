@@ -150,19 +150,19 @@ def _windows(rules: Sequence[MonitoringRule]) -> dict[CollectorSource, int]:
     return widest
 
 
-def _latest(responses: QuerySet[Response], since: datetime | None, most: int) -> QuerySet[Response]:
+def _latest(responses: QuerySet[Response], since: datetime | None, limit: int) -> QuerySet[Response]:
     newer = responses.filter(submitted_at__gt=since) if since else responses
-    return newer.order_by("-submitted_at", "-pk")[:most]
+    return newer.order_by("-submitted_at", "-pk")[:limit]
 
 
 _HANDED_BACK = (AssignmentState.ANSWERED, AssignmentState.RELEASED)
 
 
-def _handovers(tasker: Tasker, since: datetime | None, most: int) -> list[HandedPicture]:
+def _handovers(tasker: Tasker, since: datetime | None, limit: int) -> list[HandedPicture]:
     """Return the pictures that were answered or released; an expired lease says nothing about the tasker."""
     ended = Assignment.objects.filter(tasker=tasker, state__in=_HANDED_BACK, ended_at__isnull=False)
     newer = ended.filter(ended_at__gt=since) if since else ended
-    latest = newer.order_by("-ended_at", "-pk").values_list("ended_at", "state")[:most]
+    latest = newer.order_by("-ended_at", "-pk").values_list("ended_at", "state")[:limit]
     return [HandedPicture(at, state == AssignmentState.ANSWERED) for at, state in reversed(latest) if at]
 
 

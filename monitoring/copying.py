@@ -23,14 +23,14 @@ Corner: TypeAlias = tuple[float, float]
 Pair: TypeAlias = tuple[int, int]
 
 ALIKE_PX = 0.75  # mean distance between corners up to which two outlines are alike
-FEWEST_CORNERS = 5  # off the picture's frame; with fewer, an outline says little about who drew it
+MIN_CORNERS = 5  # off the picture's frame; with fewer, an outline says little about who drew it
 ALIKE_BY_CHANCE = 0.05  # of outlines by two people on their own; at most
 SIDED_BY_CHANCE = 0.5  # of splits in which the two agree; at least assumed
 NEAR_SECONDS = 30.0  # a lag this near to the usual one counts as the same
 NEAR_BY_CHANCE = 0.5  # of lags of two people on their own; at most
-FEWEST_SECONDS = 30  # least number of shared pictures for comparing times taken
-MOST_DOUBT = 1e-6  # chance that one look at all pairs accuses anybody wrongly
-MOST_OTHERS = 0  # key in place of a third tasker where several others agree, so that no single record explains them
+MIN_TIMES = 30  # least number of shared pictures for comparing times taken
+MAX_FALSE_ALARM_CHANCE = 1e-6  # chance that one look at all pairs accuses anybody wrongly
+SEVERAL_OTHERS = 0  # key in place of a third tasker where several others agree, so that no single record explains them
 _LEAST = 1e-300
 
 
@@ -117,7 +117,7 @@ class CopyingSearch:
 
     def figures(self) -> dict[Pair, PairEvidence]:
         """Return the figures of every pair that shared a picture."""
-        limit = MOST_DOUBT / max(1, math.comb(len(self.taskers), 2))
+        limit = MAX_FALSE_ALARM_CHANCE / max(1, math.comb(len(self.taskers), 2))
         usual = self._usual_correlation()
         return {pair: self._figures(pair, tally, limit, usual) for pair, tally in self.tallies.items()}
 
@@ -151,7 +151,7 @@ class CopyingSearch:
         ours = sum(self._oddness(tasker) for tasker in pair)
         expected = 0.0
         for third, times in against.items():
-            theirs = 0.0 if third == MOST_OTHERS else self._oddness(third)
+            theirs = 0.0 if third == SEVERAL_OTHERS else self._oddness(third)
             expected += times * max(SIDED_BY_CHANCE, theirs / (theirs + ours))
         return expected / max(1, against.total())
 
@@ -170,14 +170,14 @@ def _count(tally: PairTally, one: ComparedAnswer, other: ComparedAnswer) -> None
     tally.shared += 1
     tally.lags.append(other.at - one.at)
     tally.seconds.append((one.seconds, other.seconds))
-    if min(len(one.corners), len(other.corners)) >= FEWEST_CORNERS:
+    if min(len(one.corners), len(other.corners)) >= MIN_CORNERS:
         tally.outlines += 1
         tally.alike += outlines_alike(one.corners, other.corners)
 
 
 def _third(answers: Sequence[ComparedAnswer], one: ComparedAnswer, other: ComparedAnswer) -> int:
     if len(answers) != 3:
-        return MOST_OTHERS
+        return SEVERAL_OTHERS
     return next(seen.tasker for seen in answers if seen is not one and seen is not other)
 
 
@@ -228,7 +228,7 @@ def _log_of(k: int, n: int, p: float) -> float:
 
 def correlation_of_logs(pairs: Sequence[tuple[float, float]]) -> float | None:
     """Return Pearson's correlation of the logarithms; None with too few, or when one of them never varies."""
-    if len(pairs) < FEWEST_SECONDS:
+    if len(pairs) < MIN_TIMES:
         return None
     xs, ys = ([math.log(max(0.1, pair[side])) for pair in pairs] for side in (0, 1))
     mean_x, mean_y = math.fsum(xs) / len(xs), math.fsum(ys) / len(ys)

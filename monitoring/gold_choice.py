@@ -29,7 +29,7 @@ USUAL_IOU_PERCENT = 70
 # Of several equally large objects the form names one at random (R11), so there is no one outline to expect.
 GOLD_TOPICS = tuple(topic for topic in Topic if topic != Topic.SEVERAL)
 # Candidates are looked for among this many of the latest settled panels.
-MOST_CANDIDATES = 300
+MAX_CANDIDATES = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class GoldCandidate:
 
 def panels_for_gold(panels: QuerySet[Panel]) -> list[GoldCandidate]:
     """Return the newest of these `free_panels` that have counted answers, unanimous ones first."""
-    latest = list(panels.select_related("image").order_by("-full_at", "-pk")[:MOST_CANDIDATES])
+    latest = list(panels.select_related("image").order_by("-full_at", "-pk")[:MAX_CANDIDATES])
     said = counted_answers([panel.pk for panel in latest])
     found = [
         GoldCandidate(panel, len({row.form for row in rows}) == 1, len(rows))
@@ -114,8 +114,8 @@ def _medoid(rows: Sequence[AnswerRow]) -> str:
     return max(drawn, key=lambda row: (overlaps.get(row.pk, 0.0), -row.pk)).outline if drawn else ""
 
 
-def _topic(most: Sequence[object]) -> Topic:
-    bird, bicycle, complete, unoccluded, real = most
+def _topic(limit: Sequence[object]) -> Topic:
+    bird, bicycle, complete, unoccluded, real = limit
     sure = (Answer.DEFINITELY_YES, Answer.DEFINITELY_NO)
     if bird not in sure or bicycle not in sure:
         return Topic.UNCERTAIN

@@ -28,7 +28,7 @@ LOOK_BACK = timedelta(days=30)
 LOOK_EVERY = timedelta(days=1)
 _LAST_LOOK = "copies-last-look"
 # At most so many of the newest answers to one picture (gold has many): pairs grow with the square.
-MOST_COMPARED = 60
+MAX_COMPARED = 60
 TRIES = 5
 Done = TypeVar("Done")
 
@@ -121,7 +121,7 @@ def _pictures(since: datetime, now: datetime) -> Iterator[list[ComparedAnswer]]:
         .iterator()
     )
     for _, group in groupby(rows, key=lambda row: row["image_id"]):
-        answers = [row for row, _ in zip(group, range(MOST_COMPARED), strict=False)]
+        answers = [row for row, _ in zip(group, range(MAX_COMPARED), strict=False)]
         if len(answers) > 1:
             yield [_compared_answer(row) for row in answers]
 

@@ -23,9 +23,9 @@ def retired_rules() -> QuerySet[MonitoringRule]:
     return MonitoringRule.objects.filter(retired_at__isnull=False).order_by("-retired_at")
 
 
-def newest_events(most: int) -> QuerySet[MonitoringEvent]:
+def newest_events(limit: int) -> QuerySet[MonitoringEvent]:
     """Return the latest events of rules, newest first, with rule and tasker."""
-    return MonitoringEvent.objects.select_related("rule", "tasker").order_by("-fired_at", "-pk")[:most]
+    return MonitoringEvent.objects.select_related("rule", "tasker").order_by("-fired_at", "-pk")[:limit]
 
 
 def open_links() -> QuerySet[TaskerLink]:
@@ -49,10 +49,10 @@ def public_ids_of(taskers: Iterable[int]) -> dict[int, str]:
     return dict(Tasker.objects.filter(pk__in=list(taskers)).values_list("pk", "public_id"))
 
 
-def newest_answers(tasker: Tasker, most: int) -> QuerySet[Response]:
+def newest_answers(tasker: Tasker, limit: int) -> QuerySet[Response]:
     """Return a tasker's latest responses, newest first, with picture, assignment, gold mark and voiding."""
     rows = Response.objects.filter(tasker=tasker).select_related("image", "assignment", "gold_mark", "voided")
-    return rows.order_by("-submitted_at", "-pk")[:most]
+    return rows.order_by("-submitted_at", "-pk")[:limit]
 
 
 def voidings_of(tasker: Tasker) -> QuerySet[Voiding]:

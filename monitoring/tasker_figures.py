@@ -32,7 +32,7 @@ Key = TypeVar("Key", bound=Hashable)
 _ORDER = (Answer.DEFINITELY_NO, Answer.UNSURE_NO, Answer.UNSURE_YES, Answer.DEFINITELY_YES)
 _STATEMENTS = QUESTIONS[2:]
 # A page looks at the newest of a period, so that it takes no longer the more there are.
-MOST_ANSWERS = MOST_PANELS = 5_000
+MAX_ANSWERS = MAX_PANELS = 5_000
 
 
 def today_in(now: datetime, zone: str) -> date:
@@ -175,17 +175,17 @@ def statistics_of_periods(spans: Iterable[Mapping[int, PeriodStatistics]]) -> di
 
 def statistics_by_day(period: Period, tasker_id: int, zone: str) -> dict[date, PeriodStatistics]:
     """Return one tasker's figures for each calendar day in the IANA zone with an answer, oldest first, from the newest
-    MOST_ANSWERS."""
+    MAX_ANSWERS."""
     there = ZoneInfo(zone)
-    mine = period.responses().filter(tasker=tasker_id).order_by("-submitted_at", "-pk")[:MOST_ANSWERS]
+    mine = period.responses().filter(tasker=tasker_id).order_by("-submitted_at", "-pk")[:MAX_ANSWERS]
     return dict(sorted(_figures(period, mine, lambda row: row.at.astimezone(there).date()).items()))
 
 
-def statistics_of_latest(tasker_id: int, *, but: Image, most: int) -> PeriodStatistics:
-    """Return the figures of a tasker's newest answers, `most` of them, without those to the picture `but`; how their
+def statistics_of_latest(tasker_id: int, *, but: Image, limit: int) -> PeriodStatistics:
+    """Return the figures of a tasker's newest answers, `limit` of them, without those to the picture `but`; how their
     outlines overlap is not looked at, as that takes the time."""
     mine = Response.objects.filter(tasker=tasker_id).exclude(image=but)
-    latest = mine.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:most]
+    latest = mine.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:limit]
     rows = list(answer_rows(Response.objects.filter(pk__in=list(latest))))
     members = counted_on_complete_panels().filter(panel__in={each.panel_id for each in rows})
     found, company = PeriodStatistics(), PanelComparison(by_panel(answer_rows(members)), {})
@@ -229,7 +229,7 @@ class Agreement:
 
 
 def agreement_of_period(period: Period) -> tuple[Agreement, ...]:
-    """Return alpha per question over the panels completed in the period, the newest MOST_PANELS of them; ordinal for
+    """Return alpha per question over the panels completed in the period, the newest MAX_PANELS of them; ordinal for
     questions 1 and 2."""
     rows = counted_responses().filter(panel__in=_newest_panels(period))
     panels = defaultdict(list)
@@ -248,9 +248,9 @@ def _newest_panels(period: Period) -> list[int]:
     found = [
         row
         for state in COMPLETE
-        for row in within.filter(state=state).order_by("-full_at", "-pk").values_list("full_at", "pk")[:MOST_PANELS]
+        for row in within.filter(state=state).order_by("-full_at", "-pk").values_list("full_at", "pk")[:MAX_PANELS]
     ]
-    return [pk for _, pk in sorted(found, reverse=True)[:MOST_PANELS]]
+    return [pk for _, pk in sorted(found, reverse=True)[:MAX_PANELS]]
 
 
 def _agreement(question: str, units: Iterable[list[tuple[int, object]]]) -> Agreement:

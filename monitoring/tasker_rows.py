@@ -20,7 +20,7 @@ from monitoring.models import TaskerLink
 from monitoring.tasker_figures import Period, PeriodStatistics, statistics_by_tasker, statistics_of_periods
 
 DAYS = 7
-FEWEST_ANSWERS = 5  # fewer say nothing of somebody
+MIN_ANSWERS = 5  # fewer say nothing of somebody
 # Reading the answers of a busy day takes a second or two. The list may be this old, what it says of past days older: of
 # them only a panel that fills up late changes anything, and a voiding, which is seen at once.
 FRESH_SECONDS = 60
@@ -137,9 +137,9 @@ def _sorted(rows: Sequence[TaskerRow], sort: str) -> list[TaskerRow]:
 
 
 def least_agreeing(*, now: datetime, zone: str) -> TaskerRow | None:
-    """Return who agreed least with the others in the last DAYS days, of those with FEWEST_ANSWERS at least."""
+    """Return who agreed least with the others in the last DAYS days, of those with MIN_ANSWERS at least."""
     rows = tasker_rows(present_taskers(), today=now.astimezone(ZoneInfo(zone)).date(), zone=zone, sort="agreement")
-    known = (row for row in rows if row.week.answers >= FEWEST_ANSWERS and row.week.agreed.value is not None)
+    known = (row for row in rows if row.week.answers >= MIN_ANSWERS and row.week.agreed.value is not None)
     return next(known, None)
 
 

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from picture_files.refusals import BLACK_AND_WHITE, CMYK, GREYSCALE, PALETTE, refused
 
 # A progressive JPEG has about ten scans. Each one costs a pass over all pixels, and a scan fits into 12 bytes.
-MOST_SCANS = 64
-MOST_SCAN_PIXELS = 400_000_000  # scans times pixels: 20 megapixels in 20 scans
-MOST_SEGMENTS = 1_000  # of a JPEG, and parts of a WebP
-MOST_CHUNKS = 10_000  # of a PNG: 20 MiB in the 8 KiB pieces that the common library writes are 2,560
-MOST_EXTRA_BYTES = 4 * 1024 * 1024  # notes, previews, colour profiles: all that is not the picture
-_MOST_FILL_BYTES = 1_024  # in front of the markers of a JPEG
-_MOST_EXIF_ENTRIES = 512  # entries are sorted by number, and the orientation has a low one
+MAX_SCANS = 64
+MAX_SCAN_PIXELS = 400_000_000  # scans times pixels: 20 megapixels in 20 scans
+MAX_SEGMENTS = 1_000  # of a JPEG, and parts of a WebP
+MAX_CHUNKS = 10_000  # of a PNG: 20 MiB in the 8 KiB pieces that the common library writes are 2,560
+MAX_EXTRA_BYTES = 4 * 1024 * 1024  # notes, previews, colour profiles: all that is not the picture
+_MAX_FILL_BYTES = 1_024  # in front of the markers of a JPEG
+_MAX_EXIF_ENTRIES = 512  # entries are sorted by number, and the orientation has a low one
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _JPEG = b"\xff\xd8\xff"
@@ -41,7 +41,7 @@ _XMP_ORIENTATION = re.compile(rb"tiff:Orientation(?:=\"|>)([0-9])")
 _ORIENTATION = 0x0112
 # Chunks of a PNG that its pixels depend on; IDAT holds them.
 _NEEDED_CHUNKS = frozenset({b"IHDR", b"PLTE", b"tRNS", b"iCCP", b"IDAT", b"IEND"})
-_LONGEST_NOTE = 64 * 1024  # of EXIF or XMP that is read for an orientation
+_MAX_NOTE_BYTES = 64 * 1024  # of EXIF or XMP that is read for an orientation
 _SRGB_GAMMA = range(45000, 46001)  # in 1/100,000; sRGB is written as 45455
 _SRGB_CHROMATICITY = (31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000)
 _SRGB_CODE_POINTS = bytes((1, 13, 0, 1))
@@ -122,7 +122,7 @@ def _png(data: bytes) -> ImageContainer:
 def _png_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
     """Yield kind, start and end of every chunk, to the last one."""
     at = len(_PNG)
-    for _ in range(MOST_CHUNKS):
+    for _ in range(MAX_CHUNKS):
         length, kind = struct.unpack_from(">I4s", data, at)
         end = at + 12 + length
         if end > len(data):
@@ -131,12 +131,12 @@ def _png_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
         if kind == b"IEND":
             return
         at = end
-    raise refused("too_many_parts", most=MOST_CHUNKS)
+    raise refused("too_many_parts", most=MAX_CHUNKS)
 
 
 def _refuse_much_beside(extra: int) -> None:
-    if extra > MOST_EXTRA_BYTES:
-        raise refused("too_much_beside", most=MOST_EXTRA_BYTES // 1024**2)
+    if extra > MAX_EXTRA_BYTES:
+        raise refused("too_much_beside", most=MAX_EXTRA_BYTES // 1024**2)
 
 
 def _states_other_colours(chunks: dict[bytes, bytes]) -> bool:
@@ -166,8 +166,8 @@ def _jpeg(data: bytes) -> ImageContainer:
             frame = struct.unpack_from(">BHHB", data, body + 2)
         if marker == _START_OF_SCAN:
             scans += 1
-            if scans > MOST_SCANS:
-                raise refused("too_many_scans", most=MOST_SCANS)
+            if scans > MAX_SCANS:
+                raise refused("too_many_scans", most=MAX_SCANS)
         if marker in _APPLICATION or marker == _COMMENT:
             extra += end - start
             orientation = orientation or _jpeg_orientation(data, body + 2, end)
@@ -194,8 +194,8 @@ def _jpeg(data: bytes) -> ImageContainer:
 
 
 def _refuse_much_work(scans: int, pixels: int) -> None:
-    if scans * pixels > MOST_SCAN_PIXELS:
-        raise refused("too_many_scans", most=max(1, MOST_SCAN_PIXELS // pixels))
+    if scans * pixels > MAX_SCAN_PIXELS:
+        raise refused("too_many_scans", most=max(1, MAX_SCAN_PIXELS // pixels))
 
 
 def _decides_colours(marker: int, data: bytes, body: int) -> bool:
@@ -206,12 +206,12 @@ def _decides_colours(marker: int, data: bytes, body: int) -> bool:
 def _jpeg_segments(data: bytes) -> Iterator[tuple[int, int, int, int]]:
     """Yield marker, start, body and end of every segment to the end of the picture; that of a scan holds its data."""
     at, fill = 2, 0
-    for _ in range(MOST_SEGMENTS):
+    for _ in range(MAX_SEGMENTS):
         run = _FILL.match(data, at)
         if run is None:
             raise refused("header" if at < len(data) else "truncated")
         fill += run.end() - at - 1
-        if fill > _MOST_FILL_BYTES:
+        if fill > _MAX_FILL_BYTES:
             raise refused("header")
         start, marker, body = run.end() - 1, data[run.end()], run.end() + 1
         at = body
@@ -225,7 +225,7 @@ def _jpeg_segments(data: bytes) -> Iterator[tuple[int, int, int, int]]:
         yield marker, start, body, at
         if marker == _END_OF_IMAGE:
             return
-    raise refused("too_many_parts", most=MOST_SEGMENTS)
+    raise refused("too_many_parts", most=MAX_SEGMENTS)
 
 
 def _jpeg_orientation(data: bytes, start: int, end: int) -> int:
@@ -238,20 +238,20 @@ def _jpeg_orientation(data: bytes, start: int, end: int) -> int:
 
 
 def _xmp_orientation(data: bytes, start: int, end: int) -> int:
-    found = _XMP_ORIENTATION.search(data, start, min(end, start + _LONGEST_NOTE))
+    found = _XMP_ORIENTATION.search(data, start, min(end, start + _MAX_NOTE_BYTES))
     return int(found[1]) if found else 0
 
 
 def _exif_orientation(data: bytes, start: int, end: int) -> int:
     """Return the orientation that EXIF between two places states, 0 for none; data that makes no sense says nothing."""
-    tiff = data[start : min(end, start + _LONGEST_NOTE)].removeprefix(_EXIF)
+    tiff = data[start : min(end, start + _MAX_NOTE_BYTES)].removeprefix(_EXIF)
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(tiff[:4])
     if order is None:
         return 0
     try:
         (at,) = struct.unpack_from(order + "I", tiff, 4)
         (count,) = struct.unpack_from(order + "H", tiff, at)
-        for entry in range(at + 2, at + 2 + 12 * min(count, _MOST_EXIF_ENTRIES), 12):
+        for entry in range(at + 2, at + 2 + 12 * min(count, _MAX_EXIF_ENTRIES), 12):
             tag, kind = struct.unpack_from(order + "HH", tiff, entry)
             if tag == _ORIENTATION:
                 form = {1: "B", 4: "I"}.get(kind, "H")
@@ -304,10 +304,10 @@ def _extended_webp(data: bytes, end: int) -> ImageContainer:
 def _webp_chunks(data: bytes, end: int) -> Iterator[tuple[bytes, int, int]]:
     """Yield kind, start and end of the content of every chunk."""
     at = 12
-    for _ in range(MOST_SEGMENTS):
+    for _ in range(MAX_SEGMENTS):
         if at + 8 > end:
             return
         kind, length = struct.unpack_from("<4sI", data, at)
         yield kind, at + 8, min(at + 8 + length, end)
         at += 8 + length + length % 2
-    raise refused("too_many_parts", most=MOST_SEGMENTS)
+    raise refused("too_many_parts", most=MAX_SEGMENTS)

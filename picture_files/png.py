@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-LARGEST_SIDE = 4096
+MAX_SIDE = 4096
 _IHDR = struct.Struct(">IIBBBBB")
 _RGB8 = (8, 2, 0, 0, 0)  # bit depth, colour type RGB, deflate, adaptive filters, not interlaced
 _PERCEPTUAL = b"\x00"
@@ -86,13 +86,13 @@ def _parts(data: bytes) -> tuple[int, int, memoryview]:
     if len(header) != _IHDR.size or intent != _PERCEPTUAL or end:
         raise PictureDamaged("not a canonical picture: a chunk has another content")
     width, height, *form = _IHDR.unpack(header)
-    if tuple(form) != _RGB8 or not (0 < width <= LARGEST_SIDE and 0 < height <= LARGEST_SIDE):
+    if tuple(form) != _RGB8 or not (0 < width <= MAX_SIDE and 0 < height <= MAX_SIDE):
         raise PictureDamaged("not a canonical picture: not 8-bit RGB of a known size")
     return width, height, packed
 
 
 def _check_pixels(width: int, height: int, pixels: bytes) -> None:
-    if not (0 < width <= LARGEST_SIDE and 0 < height <= LARGEST_SIDE) or len(pixels) != width * height * 3:
+    if not (0 < width <= MAX_SIDE and 0 < height <= MAX_SIDE) or len(pixels) != width * height * 3:
         raise ValueError(f"{len(pixels)} bytes are not the RGB pixels of a {width} x {height} picture")
 
 

@@ -11,11 +11,11 @@ from typing import Any
 from policy.calendar import zone_info
 from policy.enums import GoldFeedback, OutlineGate
 
-SMALLEST_PANEL, LARGEST_PANEL = 3, 9
-MOST_EVALUATION_RUNS = 9
+MIN_PANEL_SIZE, MAX_PANEL_SIZE = 3, 9
+MAX_EVALUATION_RUNS = 9
 # The least and the most that each whole number may be, both allowed.
 LIMITS: Mapping[str, tuple[int, int]] = {
-    "panel_size": (SMALLEST_PANEL, LARGEST_PANEL),
+    "panel_size": (MIN_PANEL_SIZE, MAX_PANEL_SIZE),
     "image_size": (16, 4096),
     "lease_seconds": (60, 24 * 3600),
     "pictures_held": (1, 3),
@@ -31,7 +31,7 @@ LIMITS: Mapping[str, tuple[int, int]] = {
     "gold_doubt_percent": (1, 50),
     "gold_most_uses": (1, 1_000_000),
     "break_minutes": (10, 480),
-    "evaluation_runs": (1, MOST_EVALUATION_RUNS),
+    "evaluation_runs": (1, MAX_EVALUATION_RUNS),
     "batch_size": (1, 256),
     "seconds_per_picture": (1, 3600),
     "start_seconds": (1, 3600),

@@ -19,8 +19,8 @@ from defense_kit.protocol import Pixels as Pixels
 from picture_files.png import PictureDamaged, decode_png, pixels_sha256
 from picture_files.store import picture_key, picture_store, write_whole
 
-LEAST_FREE_BYTES = 10 << 30
-_LEAST_FREE_SHARE = 20  # of a small disk: one part in this many
+MIN_FREE_BYTES = 10 << 30
+_MIN_FREE_SHARE = 20  # of a small disk: one part in this many
 _CHECKSUM_BYTES = 8
 
 log = structlog.get_logger(__name__)
@@ -123,8 +123,8 @@ def cache_picture(sha: str, flat: Pixels) -> None:
         log.warning("picture_not_cached", exc_info=True)
 
 
-def make_room(least_free: int = LEAST_FREE_BYTES) -> int:
-    """Where the cache's disk has less than `least_free` bytes free, delete files until it has twice that.
+def make_room(min_free: int = MIN_FREE_BYTES) -> int:
+    """Where the cache's disk has less than `min_free` bytes free, delete files until it has twice that.
 
     The oldest files go first. Return how many were deleted.
     """
@@ -132,7 +132,7 @@ def make_room(least_free: int = LEAST_FREE_BYTES) -> int:
     if not folder.is_dir():
         return 0
     disk = shutil.disk_usage(folder)
-    least = min(least_free, disk.total // _LEAST_FREE_SHARE)
+    least = min(min_free, disk.total // _MIN_FREE_SHARE)
     return _delete_oldest(folder, 2 * least - disk.free) if disk.free < least else 0
 
 

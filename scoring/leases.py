@@ -100,7 +100,7 @@ def reclaim(kind: type[Work], *, now: datetime) -> int:
     """Take back the work whose scorer has fallen silent; return how many. The third silence is the last."""
     silent = kind._default_manager.filter(state=RunState.RUNNING, lease_until__lt=now)
     ended = {"lease_until": None, "fault": Fault.PLATFORM, "fault_text": SILENCE, "tries": F("tries") + 1}
-    dead = silent.filter(tries__gte=rules.MOST_TRIES - 1)
+    dead = silent.filter(tries__gte=rules.MAX_TRIES - 1)
     count = dead.update(state=RunState.DEAD, finished_at=now, **ended)
     return count + silent.update(state=RunState.QUEUED, **ended)
 

@@ -18,7 +18,7 @@ from scoring.rerun_scope import RunKind, Scope, images_of, items_in_scope
 from scoring.services import PICTURES_PER_RUN, run_make
 
 # Limits a call to a second or two, so that the worker's other sweeps get their turn.
-RUNS_A_SWEEP = 50
+RUNS_PER_SWEEP = 50
 _NOT_BEGUN = "The re-run was not begun."
 
 
@@ -39,16 +39,16 @@ def reruns_prepare(*, now: datetime, rng: random.Random) -> int:
     """
     done = 0
     for rerun in Rerun.objects.filter(state=RerunState.PREPARING).select_related("defense").order_by("pk"):
-        done += _prepare(rerun, RUNS_A_SWEEP - done, now, rng)
-        if done >= RUNS_A_SWEEP:
+        done += _prepare(rerun, RUNS_PER_SWEEP - done, now, rng)
+        if done >= RUNS_PER_SWEEP:
             break
     return done
 
 
-def _prepare(rerun: Rerun, most: int, now: datetime, rng: random.Random) -> int:
+def _prepare(rerun: Rerun, limit: int, now: datetime, rng: random.Random) -> int:
     place, done = _place(rerun), 0
     for kind, image_ids in _ahead(rerun, place):
-        planned = _plan_run(rerun, place, kind, image_ids, now, rng) if done < most else None
+        planned = _plan_run(rerun, place, kind, image_ids, now, rng) if done < limit else None
         if planned is None:
             return done
         place, done = planned, done + 1

@@ -24,7 +24,7 @@ from scoring.rules import DEFENSE_FAULTS
 from scoring.selectors import SAME_QUESTION, predictions_in_force, throughput
 from scoring.services import PICTURES_PER_RUN
 
-MOST_REASON_CHARACTERS = 1_000
+MAX_REASON_CHARACTERS = 1_000
 _ROWS_AT_ONCE = 1_000
 _STOPPED = "The re-run was stopped by an organizer."
 
@@ -122,7 +122,7 @@ def rerun_start(*, defense: Defense, scope: Scope, reason: str, by: User, now: d
     under way, and for a defense that is not in force.
     """
     ask = "Give the reason: it stays on record."
-    said = f"{scope.words} {clean_words(reason, field='reason', ask=ask, most=MOST_REASON_CHARACTERS)}"
+    said = f"{scope.words} {clean_words(reason, field='reason', ask=ask, max_length=MAX_REASON_CHARACTERS)}"
     _refuse_out_of_force(defense)
     try:
         with transaction.atomic():

@@ -8,7 +8,7 @@ from labeling.enums import Label
 from scoring.enums import DefenseAnswer, Fault
 
 _NAMED: dict[int, Label] = {DefenseAnswer.BICYCLE: Label.BICYCLE, DefenseAnswer.BIRD: Label.BIRD}
-MOST_TRIES = 3
+MAX_TRIES = 3
 # After this many runs in a row with a fault of its own, including runs split off, a defense fails on any picture.
 FAILS_ALWAYS = 24
 # Faults around a defense, not in it: worth another try on the same or another machine.
@@ -24,7 +24,7 @@ def is_mistaken_outcome(label: Label, answer: int) -> bool:
 
 def is_retried(fault: Fault, tries: int) -> bool:
     """Say whether work that met `fault` on its `tries`-th try (from 1) is tried again (R30)."""
-    return fault in PLATFORM_FAULTS and tries < MOST_TRIES
+    return fault in PLATFORM_FAULTS and tries < MAX_TRIES
 
 
 def wait_before_retry(tries: int) -> timedelta:

@@ -24,7 +24,7 @@ from scoring.leases import Heartbeat, LeaseLost, LiveScorer, longest
 from scoring.models import Run
 from scoring.persistence import DATABASE_AWAY, retry_until_kept
 from scoring.rules import DEFENSE_FAULTS
-from scoring.runner import MOST_UNANSWERED, BatchAnswers, BatchFault, RunnerFault, converse
+from scoring.runner import MAX_UNANSWERED, BatchAnswers, BatchFault, RunnerFault, converse
 from scoring.selectors import PlannedPicture
 from scoring.services import DefensePrediction
 from scoring.trials.selectors import trial_waits_longest
@@ -33,7 +33,7 @@ from scoring.warm_session import WarmSession
 Batch = plan.PlannedBatch[PlannedPicture]
 # Afterwards the caller gets control: to end, or to check the clock.
 JOIN_SECONDS = 15.0
-_LONGEST_LATENCY = 2**31 - 1  # what the column holds: 35 minutes for one batch
+_MAX_LATENCY_US = 2**31 - 1  # what the column holds: 35 minutes for one batch
 _CLAIMING = "claiming ahead"
 
 log = structlog.get_logger(__name__)
@@ -57,7 +57,7 @@ class HeldRun:
         self.size = self.items[0].width
         self.batches = list(plan.picture_batches(self.items, batch_size=run.batch_size))
         self.answers: list[DefensePrediction] = []
-        now, most = self._clock(), len(self.batches) + MOST_UNANSWERED  # those of the run before have their time too
+        now, most = self._clock(), len(self.batches) + MAX_UNANSWERED  # those of the run before have their time too
         until = now + longest(policy_in_force(now).policy, batch_size=run.batch_size, batches=most)
         self.heartbeat = Heartbeat(run, scorer, until=until)
         self.heartbeat.__enter__()
@@ -139,7 +139,7 @@ class RunWork:
         first = self._held[0]
         session = self._warm.session(first.run, first.size, cancelled=lambda: self._held[0].heartbeat.is_lost())
         for batch, answers, nanoseconds in converse(session, self._batches(first), self._load, self._check):
-            self._held[0].add(batch, answers, min(nanoseconds // 1000, _LONGEST_LATENCY))
+            self._held[0].add(batch, answers, min(nanoseconds // 1000, _MAX_LATENCY_US))
             self._device = session.device
             if self._held[0].is_answered():
                 yield

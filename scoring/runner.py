@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from defense_kit.conversation import MOST_OUTSTANDING
+from defense_kit.conversation import MAX_OUTSTANDING
 from defense_kit.faults import RunnerFault as RunnerFault
 from defense_kit.frames import CHANNELS, CONTEST_PIXELS, PIXELS
 from defense_kit.harness import BatchSession
@@ -37,12 +37,12 @@ Load = Callable[[PlannedBatch[T], Pixels], None]
 SECOND_BATCH_SECONDS = 0.05
 # Batches in hand. Where a network works in this process, the thread that reads them gets so little time that one batch
 # ahead of those sent is not enough. More would claim runs too early: if the defense fails, they have to be given back.
-MOST_UNANSWERED = 4
+MAX_UNANSWERED = 4
 _NICENESS = 10  # of the thread that reads pictures
 
 
 class DefenseRunner(BatchSession, Protocol):
-    """An opened defense. `device` is what the predictions record, and there are 3 to MOST_UNANSWERED places.
+    """An opened defense. `device` is what the predictions record, and there are 3 to MAX_UNANSWERED places.
 
     At most two batches may be between `send` and `receive`: while the defense works on one, the next is on its way.
     """
@@ -127,7 +127,7 @@ def converse(
             while ahead or outstanding or taken:
                 check()
                 # Reading a picture may take longer than answering it: answers and their measured time exclude it.
-                if len(outstanding) < MOST_OUTSTANDING and (ahead.is_read() or not (outstanding or taken)):
+                if len(outstanding) < MAX_OUTSTANDING and (ahead.is_read() or not (outstanding or taken)):
                     send(*ahead.take())
                 elif ahead.begin():
                     continue
@@ -176,7 +176,7 @@ class _ReadAhead(Generic[T]):
 
     def _fetched(self) -> PlannedBatch[T] | None:
         unanswered = self._all_places - len(self._places)
-        return next(self._batches, None) if unanswered < MOST_UNANSWERED else None
+        return next(self._batches, None) if unanswered < MAX_UNANSWERED else None
 
     def free(self, place: Pixels) -> None:
         """Note that a batch was answered, so that another can lie in its place."""
@@ -184,7 +184,7 @@ class _ReadAhead(Generic[T]):
 
     def wait(self, seconds: float) -> None:
         """Wait until the first batch is read, and at most `seconds` longer for the second."""
-        images = [each for _, _, each in self._reading][:MOST_OUTSTANDING]
+        images = [each for _, _, each in self._reading][:MAX_OUTSTANDING]
         wait(images[:1])
         wait(images, seconds)
 
@@ -261,7 +261,7 @@ class ReferenceSession:
         self._model: Model | None = model
         self.device = model.device
         shape = (batch_size, image_size, image_size, CHANNELS)
-        self.places = deque(own_places(shape, PIXELS[pixels], MOST_UNANSWERED))
+        self.places = deque(own_places(shape, PIXELS[pixels], MAX_UNANSWERED))
 
     def send(self, images: NDArray[Any]) -> None:
         """Start a batch; any exception of the defense's code becomes a fault."""

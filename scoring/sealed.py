@@ -27,7 +27,7 @@ from scoring.models import Defense
 if TYPE_CHECKING:
     from docker import DockerClient
 
-LEAST_FREE_BYTES = 10 << 30
+MIN_FREE_BYTES = 10 << 30
 _GATES, _ARCHIVES = "gate-*", "archive-*"
 
 
@@ -60,12 +60,12 @@ class ContainerRunner:
         address: str = "",
         runtime: str = "",
         gpu: str = "",
-        least_free_bytes: int = LEAST_FREE_BYTES,
+        min_free_bytes: int = MIN_FREE_BYTES,
     ) -> None:
         self._scorer, self._folder = scorer, folder
         self._limits, self._deadlines = limits, deadlines
         self._address, self._runtime, self._gpu = address, runtime, gpu
-        self._least_free_bytes = least_free_bytes
+        self._min_free_bytes = min_free_bytes
 
     @cached_property
     def _client(self) -> "DockerClient":
@@ -166,4 +166,4 @@ class ContainerRunner:
         with container.engine_errors():
             engine = Path(self._client.info()["DockerRootDir"])
         places = [place for place in (self._folder, engine) if place.exists()]
-        return lambda: all(shutil.disk_usage(place).free >= self._least_free_bytes for place in places)
+        return lambda: all(shutil.disk_usage(place).free >= self._min_free_bytes for place in places)

@@ -93,11 +93,11 @@ def defenses_to_run() -> list[Defense]:
     return [defense for defense in defenses_in_force() if not defense.copied]
 
 
-def pictures_without_run(defense_id: int, number: int, after: int, most: int) -> list[UnansweredPicture]:
-    """Return at most `most` pictures whose newest ruling is valid, was given after ruling `after`, and whose round
+def pictures_without_run(defense_id: int, number: int, after: int, limit: int) -> list[UnansweredPicture]:
+    """Return at most `limit` pictures whose newest ruling is valid, was given after ruling `after`, and whose round
     `number` with this defense is in no run; in the order of their rulings."""
     found: list[UnansweredPicture] = []
-    while len(found) < most:
+    while len(found) < limit:
         # A chunk by its key, then what is known of just these: one question about all of them at once was measured to
         # be planned as a walk over everything while the database's statistics are behind.
         valid = Ruling.objects.filter(verdict=Verdict.VALID, pk__gt=after).order_by("pk")
@@ -109,7 +109,7 @@ def pictures_without_run(defense_id: int, number: int, after: int, most: int) ->
         done = {*planned.values_list("image", flat=True), *_ruled_again(chunk)}
         found += [UnansweredPicture(pk, image_id, width) for pk, image_id, width, _ in chunk if image_id not in done]
         after = chunk[-1][0]
-    return found[:most]
+    return found[:limit]
 
 
 def _ruled_again(chunk: Sequence[tuple[int, int, int, int]]) -> set[int]:

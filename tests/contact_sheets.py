@@ -23,7 +23,7 @@ PASSWORD = "demo-only"
 ROLES = {"stranger": "", "tasker": "tasker1", "board": "board1", "organizer": "organizer", "team": "red"}
 SIZES = {"wide": (1366, 768), "narrow": (390, 844)}
 SCHEMES = ("light", "dark")
-MOST_PAGES = 80
+MAX_PAGES = 80
 _THUMBNAIL, _CAPTION, _COLUMNS, _TALLEST = 300, 18, 6, 900
 # What is no page, as files and feeds.
 _FILES = (".csv", ".json", ".atom", ".png", ".txt", ".zip", ".gz", ".parquet", ".yaml")
@@ -40,7 +40,7 @@ class Screenshot:
 def addresses(page: Page, site: str) -> Iterator[str]:
     """Return one address for each pattern that the pages linked from here lead to, the start first."""
     waiting, patterns = deque(["/"]), set()
-    while waiting and len(patterns) < MOST_PAGES:
+    while waiting and len(patterns) < MAX_PAGES:
         address = waiting.popleft()
         pattern = _pattern(address)
         if pattern in patterns or address.endswith(_FILES) or address.startswith("/api/v1/"):

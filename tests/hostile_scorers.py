@@ -66,7 +66,7 @@ class SealedScorer:
             limits=LIMITS,
             deadlines=lambda rows: deadlines,
             address=self.address,
-            least_free_bytes=1 << 20,
+            min_free_bytes=1 << 20,
         )
         defense = Defense(name=name, image=self.images[name].id, digest=self.images[name].id)
         return runner.open(defense, device="cpu", image_size=IMAGE_SIZE, batch_size=ROWS, seed=1)

@@ -1,5 +1,5 @@
 """Names of models and of folders of templates are made of the words of docs/glossary.md, and of no word it replaces; no
-two classes have one name."""
+two classes have one name; limits are named MAX_ and MIN_."""
 
 import ast
 import re
@@ -34,6 +34,11 @@ def table() -> tuple[set[str], set[str]]:
     return kept, replaced - kept
 
 
+def python() -> dict[str, Path]:
+    """Return the modules of the applications and of the defense kit, by their names."""
+    return sources() | {str(path.relative_to(ROOT)): path for path in (ROOT / "defense_kit").rglob("*.py")}
+
+
 def singular(word: str) -> str:
     return re.sub(r"ies$", "y", word) if word.endswith("ies") else re.sub(r"(?<![su])s$", "", word)
 
@@ -42,6 +47,7 @@ WORDS, REPLACED = table()
 KNOWN = {singular(word) for word in WORDS | ORDINARY | PARTS_OF_A_SITE}
 MODELS = sorted({model.__name__ for app in FOLDERS for model in apps.get_models() if model.__module__.startswith(app)})
 TEMPLATES = ROOT / "templates"
+OTHER_LIMITS = re.compile(r"\b_?(?:MOST|LEAST|FEWEST|LONGEST|SHORTEST|LARGEST|SMALLEST)_[A-Z_]+ = ")
 GIVEN_BY_DJANGO = {"Command", "Migration"}
 FOLDER_NAMES = sorted(str(each.relative_to(TEMPLATES)) for each in TEMPLATES.rglob("*") if each.is_dir())
 
@@ -60,9 +66,14 @@ def test_each_ordinary_word_is_used_and_none_is_explained() -> None:
 
 def test_a_class_has_its_name_alone() -> None:
     places = defaultdict(list)
-    kit = {str(path.relative_to(ROOT)): path for path in (ROOT / "defense_kit").rglob("*.py")}
-    for name, path in (sources() | kit).items():
+    for name, path in python().items():
         for statement in ast.parse(path.read_text()).body:
             if isinstance(statement, ast.ClassDef) and statement.name not in GIVEN_BY_DJANGO:
                 places[statement.name].append(name)
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
+def test_a_limit_is_named_max_or_min() -> None:
+    scripts = {str(path.relative_to(ROOT)): path for path in (ROOT / "static/js").rglob("*.js")}
+    found = {name: OTHER_LIMITS.findall(path.read_text()) for name, path in (python() | scripts).items()}
+    assert {name: names for name, names in found.items() if names} == {}

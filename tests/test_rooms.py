@@ -12,8 +12,8 @@ from tests.sources import ROOT, sources
 
 PAGES = re.compile(r"(?:contest/(?:pages|api|web|templatetags)|labeling/pages|accounts/pages|monitoring/pages)/")
 CONTEST_ROOM = re.compile(r"contest/(?!pages|api|web|templatetags|demo|simulation|management|migrations)\w+/")
-MOST_MODULES, MOST_LINES, MOST_SHARE = 25, 400, 0.12
-MOST_COLUMNS = 160
+MAX_MODULES, MAX_LINES, MAX_SHARE = 25, 400, 0.12
+MAX_COLUMNS = 160
 # A room may answer that something is not there.
 ALLOWED = {"Http404"}
 WEB = ("django.http", "django.shortcuts", "django.views", "rest_framework")
@@ -58,8 +58,8 @@ def lines_of(path: Path) -> int:
 def test_folders_and_modules_stay_small() -> None:
     code = {name: path for name, path in sources().items() if "/migrations/" not in name}
     folders = Counter(path.parent for path in code.values())
-    assert not {str(folder.relative_to(ROOT)): most for folder, most in folders.items() if most > MOST_MODULES + 1}
-    assert not {name for name, path in code.items() if lines_of(path) > MOST_LINES}
+    assert not {str(folder.relative_to(ROOT)): most for folder, most in folders.items() if most > MAX_MODULES + 1}
+    assert not {name for name, path in code.items() if lines_of(path) > MAX_LINES}
 
 
 def test_lines_of_templates_stay_short() -> None:
@@ -68,7 +68,7 @@ def test_lines_of_templates_stay_short() -> None:
         f"{file.relative_to(ROOT)}:{number}"
         for file in files
         for number, line in enumerate(file.read_text().splitlines(), 1)
-        if len(line) > MOST_COLUMNS
+        if len(line) > MAX_COLUMNS
     }
     assert not long
 
@@ -78,7 +78,7 @@ def test_no_room_holds_an_eighth_of_the_application() -> None:
     for name, path in sources().items():
         first, second, *_ = Path(name).parts
         rooms[f"{first}/{second}" if first == "contest" else first] += 0 if "migrations" in name else lines_of(path)
-    assert not {room: lines for room, lines in rooms.items() if lines > MOST_SHARE * rooms.total()}
+    assert not {room: lines for room, lines in rooms.items() if lines > MAX_SHARE * rooms.total()}
 
 
 def asked_for(text: str) -> list[str]:

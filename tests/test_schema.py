@@ -36,12 +36,12 @@ from common.web.body_limits import (
     limit_body,
 )
 from common.web.head_requests import NoBodyForHead
-from common.web.json_parser import MOST_LEVELS
+from common.web.json_parser import MAX_LEVELS
 from config.wsgi import application
 from contest.api import account_calls
 from contest.api.docs import call_groups
 from contest.web import defense_uploads
-from contest.web.attack_uploads import MOST_UPLOAD_BYTES
+from contest.web.attack_uploads import MAX_UPLOAD_BYTES
 from contest.web.upload_pieces import PIECE_BYTES
 from labeling.leases import assignment_next
 from labeling.models import Assignment, Tasker
@@ -216,14 +216,14 @@ SMALL = {
     "api/v1/assignments/<uuid:assignment_id>/heartbeat/",
 }
 UPLOADS = {
-    "attacks/": MOST_UPLOAD_BYTES,
-    "attacks/send/": MOST_UPLOAD_BYTES,
-    "api/v1/attacks/": MOST_UPLOAD_BYTES,
-    "organizer/pictures/import/": MOST_UPLOAD_BYTES,
-    "team/defenses/new/": defense_uploads.MOST_BYTES,
-    "team/defenses/<str:public_id>/source/": defense_uploads.MOST_BYTES,
+    "attacks/": MAX_UPLOAD_BYTES,
+    "attacks/send/": MAX_UPLOAD_BYTES,
+    "api/v1/attacks/": MAX_UPLOAD_BYTES,
+    "organizer/pictures/import/": MAX_UPLOAD_BYTES,
+    "team/defenses/new/": defense_uploads.MAX_BYTES,
+    "team/defenses/<str:public_id>/source/": defense_uploads.MAX_BYTES,
     "team/defenses/pieces/<slug:field>/<slug:file>/": PIECE_BYTES,
-    "api/v1/defenses/": defense_uploads.MOST_BYTES,
+    "api/v1/defenses/": defense_uploads.MAX_BYTES,
 }
 
 
@@ -324,7 +324,7 @@ def test_asking_for_tokens_is_counted_before_the_body_is_read(client: Client, mo
     def asked(body: bytes, **more: str) -> Any:
         return client.post("/api/v1/token/", body, "application/json", **more)
 
-    monkeypatch.setattr(account_calls, "MOST_TOKENS_AN_HOUR", 2)
+    monkeypatch.setattr(account_calls, "MAX_TOKENS_PER_HOUR", 2)
     codes = [asked(b"[" * 100).json()["code"] for _ in range(2)]
     with monkeypatch.context() as unread:
         unread.setattr(json_parser.JSONParser, "parse", None)
@@ -351,7 +351,7 @@ def held(tara: Tasker) -> Assignment:
     "body",
     [
         pytest.param("[" * 8_000, id="so deep that no reader follows"),
-        pytest.param("[" * (MOST_LEVELS + 1) + "]" * (MOST_LEVELS + 1), id="deeper than any call needs"),
+        pytest.param("[" * (MAX_LEVELS + 1) + "]" * (MAX_LEVELS + 1), id="deeper than any call needs"),
         pytest.param('{"a":' * 500 + "1" + "}" * 500, id="deep objects"),
         pytest.param(r'{"username": "ta\u0000ra", "password": "x"}', id="NUL in a value"),
         pytest.param(r'{"user\u0000name": "tara", "password": "x"}', id="NUL in a name"),

@@ -18,7 +18,12 @@ class AppForm(ConfirmedForm):
 
     signed = forms.CharField(required=False, max_length=1000, widget=forms.HiddenInput)
     code = TextField(
-        _("Code"), most=40, autocomplete="one-time-code", autocapitalize="none", spellcheck="false", inputmode="numeric"
+        _("Code"),
+        max_length=40,
+        autocomplete="one-time-code",
+        autocapitalize="none",
+        spellcheck="false",
+        inputmode="numeric",
     )
     field_order = ["signed", "code"]
 
@@ -52,7 +57,7 @@ class RenewalForm(ConfirmedForm):
 class PasskeyForm(ConfirmedForm):
     """The name of a new passkey."""
 
-    name = TextField(_("Name of the passkey"), most=passkeys.MOST_NAME, required=False)
+    name = TextField(_("Name of the passkey"), max_length=passkeys.MAX_NAME_CHARACTERS, required=False)
     field_order = ["name"]
 
     def save(self, *, now: datetime) -> dict[str, Any]:
@@ -65,7 +70,7 @@ class NewPasskeyForm(Form):
     """The passkey that the browser created, after the password was given in this session."""
 
     name = forms.CharField(required=False, widget=forms.HiddenInput)
-    credential = forms.CharField(required=False, max_length=passkeys.MOST_CHARACTERS, widget=forms.HiddenInput)
+    credential = forms.CharField(required=False, max_length=passkeys.MAX_CHARACTERS, widget=forms.HiddenInput)
 
     def __init__(self, *arguments: Any, request: HttpRequest, user: User, **named: Any) -> None:
         super().__init__(*arguments, **named)

@@ -24,7 +24,7 @@ from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from common.web.forms import Form, RowNumberField, TextField
 
-_MOST_PASSWORD = 1000
+_MAX_PASSWORD_CHARACTERS = 1000
 _NO_ROLE, _NO_LANGUAGE = "Choose tasker, organizer or review board.", "Choose a language."
 
 
@@ -37,12 +37,12 @@ class PasswordField(forms.CharField):
 
     def to_python(self, value: Any) -> str:
         """Return what was typed, blanks included."""
-        return str(value or "")[:_MOST_PASSWORD]
+        return str(value or "")[:_MAX_PASSWORD_CHARACTERS]
 
 
 def email_field(label: Any, autocomplete: str = "email") -> TextField:
     """Return a field for an address."""
-    return TextField(label, most=254, type="email", autocomplete=autocomplete, spellcheck="false")
+    return TextField(label, max_length=254, type="email", autocomplete=autocomplete, spellcheck="false")
 
 
 class ConfirmedForm(Form):
@@ -138,7 +138,7 @@ class AccountSettingsForm(Form):
         label=_("Language"), required=False, error_messages={"invalid_choice": _("Choose one of the languages.")}
     )
     time_zone = TextField(
-        _("Time zone"), most=254, required=False, list="zones", placeholder="UTC", autocapitalize="none"
+        _("Time zone"), max_length=254, required=False, list="zones", placeholder="UTC", autocapitalize="none"
     )
 
     def __init__(self, *arguments: Any, tasker: Any, language: str = "", **named: Any) -> None:
@@ -166,7 +166,7 @@ class AccountSettingsForm(Form):
 class DeleteForm(ConfirmedForm):
     """Deletion of an account; `confirmation` is its public ID, or the user name where it has none."""
 
-    confirmation = TextField("", most=254, autocapitalize="none", spellcheck="false")
+    confirmation = TextField("", max_length=254, autocapitalize="none", spellcheck="false")
     field_order = ["confirmation"]
 
     def __init__(self, *arguments: Any, confirmation: str, **named: Any) -> None:
@@ -191,7 +191,7 @@ class JoinForm(NewPassword, Form):
     names = {"password": "new_password"}
     username = TextField(
         _("User name"),
-        most=150,
+        max_length=150,
         help_text=_("Only organizers see it. Letters, digits and @ . + - _, at most 40."),
         autocomplete="username",
         autocapitalize="none",

@@ -31,7 +31,7 @@ from common.web.page import page
 from policy.selectors import policy_in_force
 
 _PER_PAGE = 50
-_MOST_INVITATIONS = 200
+_MAX_INVITATIONS = 200
 _random = SystemRandom()
 
 
@@ -111,7 +111,7 @@ def _people_page(request: HttpRequest, form: Form, sent: Form) -> HttpResponse:
 
 
 def _waiting_first(now: Any) -> list[Invitation]:
-    rows = newest_invitations(_MOST_INVITATIONS)
+    rows = newest_invitations(_MAX_INVITATIONS)
     return sorted(
         rows, key=lambda each: invitation_state(each, now=now) not in {InvitationState.OPEN, InvitationState.EXPIRED}
     )

@@ -15,8 +15,8 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from accounts.passkeys import MOST_CHARACTERS, sign_in_begin
-from accounts.rate_limits import LINKS, MOST_NAMES_A_MINUTE, is_of_letters, most_tries, too_many_names
+from accounts.passkeys import MAX_CHARACTERS, sign_in_begin
+from accounts.rate_limits import LINKS, MAX_NAMES_PER_MINUTE, is_of_letters, max_tries, too_many_names
 from accounts.session_store import CodeNeeded
 
 # The names of the sign-in form's fields, so that other pages can separate them from their own fields.
@@ -48,7 +48,7 @@ class SignInForm(AuthenticationForm):
             }
         ),
     )
-    passkey = forms.CharField(required=False, max_length=MOST_CHARACTERS)
+    passkey = forms.CharField(required=False, max_length=MAX_CHARACTERS)
     proof = forms.CharField(required=False, max_length=1000)
     code_step = False
     proof_given = ""
@@ -135,7 +135,7 @@ class SignIn(LoginView):
 def locked_out(request: HttpRequest, response: HttpResponse, credentials: dict[str, Any]) -> HttpResponse:
     """Answer 429 after too many wrong tries: a page for people, `{"code", "detail"}` for programs."""
     names = too_many_names(request, credentials)
-    minute = names == MOST_NAMES_A_MINUTE
+    minute = names == MAX_NAMES_PER_MINUTE
     if request.path.startswith("/api/v1/"):
         words = gettext("Too many wrong passwords: sign-in is closed from your address for one hour.")
         if minute:
@@ -145,7 +145,7 @@ def locked_out(request: HttpRequest, response: HttpResponse, credentials: dict[s
         username = (credentials or {}).get("username", "")
         links, letters = username == LINKS, is_of_letters(username)
         context = {
-            "limit": names or most_tries(request, credentials),
+            "limit": names or max_tries(request, credentials),
             "names": names,
             "minute": minute,
             "links": links,

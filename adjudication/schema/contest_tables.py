@@ -41,7 +41,7 @@ from adjudication.schema.columns import (
 
 _OF_TEAM = NamesRow(form.TEAMS, "team_id")
 _OF_DEFENSE = NamesRow(form.DEFENSES, "defense_id")
-MOST_CENTS = 10**14
+MAX_CENTS = 10**14
 DECISION_KINDS = one_of(DecisionKind)
 
 ATTACKS = TableSchema(
@@ -211,7 +211,7 @@ LEDGER = TableSchema(
         "source": bound(ACCOUNT, "R34", words="an account that there is, with enough on it, as the rule says"),
         "target": bound(ACCOUNT, "R34", words="an account that there is, another than `source`, as the rule says"),
         "cents": bound(
-            NUMBER, "R34", Between(1, MOST_CENTS), words="half of the pool, the stake, or the share, by its rule"
+            NUMBER, "R34", Between(1, MAX_CENTS), words="half of the pool, the stake, or the share, by its rule"
         ),
         "rule": bound(kind_of("R27|R32|R34|R35|R36|R37|R38"), "R34", words="the one by which money goes this way"),
         "why": free(TEXT, "R34", "a sentence for people, of names and rules; what decides is in the other columns"),

@@ -32,7 +32,7 @@ from adjudication.schema.columns import (
     free,
 )
 from labeling.enums import Label
-from policy.numbers import MOST_EVALUATION_RUNS
+from policy.numbers import MAX_EVALUATION_RUNS
 
 # The faults of `defense_kit.faults` that count against a defense; after its own faults the platform retries (R30).
 DEFENSE_FAULTS = (
@@ -105,7 +105,7 @@ UNPROVED = TableSchema(
     2,
     _BREAK
     | {
-        "round": bound(NUMBER, "R29", Between(1, MOST_EVALUATION_RUNS), words="one whose answer is another now"),
+        "round": bound(NUMBER, "R29", Between(1, MAX_EVALUATION_RUNS), words="one whose answer is another now"),
         "answer": derived(one_of(Label), "R29", "the class of the ruling: a confident mistake is the other one"),
         "found_at": bound(TIME, "R29", words="not before the ruling"),
     },

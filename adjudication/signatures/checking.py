@@ -11,8 +11,8 @@ from pathlib import Path
 from adjudication.schema import release_format as form
 from adjudication.signatures.checkpoints import Checkpoint, parse_checkpoint
 from adjudication.signatures.key_files import TrustedKeys
-from adjudication.signatures.key_history import KEYS_FILE, MOST_KEYS_BYTES, FollowedKeys, follow_keys, read_keys
-from adjudication.signatures.signed_note import MOST_NOTE_BYTES, NoteError, SignedNote, VerifierKey, parse_note
+from adjudication.signatures.key_history import KEYS_FILE, MAX_KEYS_BYTES, FollowedKeys, follow_keys, read_keys
+from adjudication.signatures.signed_note import MAX_NOTE_BYTES, NoteError, SignedNote, VerifierKey, parse_note
 from adjudication.verifier.chain import releases_beside
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.release_reader import Manifest
@@ -36,7 +36,7 @@ class SignatureReport:
 def read_signature(folder: Path) -> SignedNote | None:
     """Read `manifest.sig` in a release's folder; None where there is none, NoteError where it is not a note."""
     try:
-        return parse_note(read_bytes(folder, form.SIGNATURE, MOST_NOTE_BYTES))
+        return parse_note(read_bytes(folder, form.SIGNATURE, MAX_NOTE_BYTES))
     except NotThere:
         return None
     except UnreadableFile as error:
@@ -51,14 +51,14 @@ def copy_signature(archive: Path, folder: Path) -> None:
     one of them cannot be read.
     """
     signature, keys = folder / form.SIGNATURE, folder.parent / KEYS_FILE
-    if not _copy_file(archive.with_suffix(".sig"), signature, MOST_NOTE_BYTES):
-        _copy_file(archive.with_suffix("") / form.SIGNATURE, signature, MOST_NOTE_BYTES)
-    _copy_file(archive.parent / KEYS_FILE, keys, MOST_KEYS_BYTES)
+    if not _copy_file(archive.with_suffix(".sig"), signature, MAX_NOTE_BYTES):
+        _copy_file(archive.with_suffix("") / form.SIGNATURE, signature, MAX_NOTE_BYTES)
+    _copy_file(archive.parent / KEYS_FILE, keys, MAX_KEYS_BYTES)
 
 
-def _copy_file(source: Path, place: Path, most: int) -> bool:
+def _copy_file(source: Path, place: Path, max_bytes: int) -> bool:
     try:
-        place.write_bytes(read_bytes(source.parent, source.name, most))
+        place.write_bytes(read_bytes(source.parent, source.name, max_bytes))
     except NotThere:
         return False
     except UnreadableFile as error:

@@ -23,7 +23,7 @@ from adjudication.signatures.signed_note import (
 )
 from adjudication.verifier.untrusted_files import NotThere, UnreadableFile, read_bytes
 
-_MOST_KEY_BYTES = 1 << 14
+_MAX_KEY_BYTES = 1 << 14
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -102,7 +102,7 @@ def _public(line: str) -> VerifierKey:
 
 def _read(path: Path) -> str:
     try:
-        return read_bytes(path.parent, path.name, _MOST_KEY_BYTES).decode()
+        return read_bytes(path.parent, path.name, _MAX_KEY_BYTES).decode()
     except NotThere as error:
         raise NoKeyFile(f"{path}: there is no such file") from error
     except (UnreadableFile, UnicodeDecodeError) as error:

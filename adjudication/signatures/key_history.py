@@ -24,8 +24,8 @@ from adjudication.signatures.signed_note import (
 from adjudication.verifier.untrusted_files import NotThere, UnreadableFile, read_bytes, read_json
 
 KEYS_FILE = "keys.json"
-MOST_KEYS_BYTES = 1 << 20
-_MOST_STATEMENTS = 1_000
+MAX_KEYS_BYTES = 1 << 20
+_MAX_STATEMENTS = 1_000
 # No checkpoint begins with this line, because a key's name has no spaces: neither can be mistaken for the other.
 _HEADING = "unanimous release key v1"
 _SINCE = re.compile(r"since ([1-9][0-9]{0,9})")
@@ -123,7 +123,7 @@ def parse_keys(data: bytes) -> KeyHistory:
 def read_keys(folder: Path) -> KeyHistory:
     """Read `keys.json` in a folder, empty where there is none; raises NoteError where it is invalid."""
     try:
-        return parse_keys(read_bytes(folder, KEYS_FILE, MOST_KEYS_BYTES))
+        return parse_keys(read_bytes(folder, KEYS_FILE, MAX_KEYS_BYTES))
     except NotThere:
         return KeyHistory()
     except UnreadableFile as error:
@@ -131,8 +131,8 @@ def read_keys(folder: Path) -> KeyHistory:
 
 
 def _texts(value: Any) -> list[str]:
-    if not isinstance(value, list) or len(value) > _MOST_STATEMENTS or not all(isinstance(each, str) for each in value):
-        raise ValueError(f"no list of at most {_MOST_STATEMENTS:,} texts")
+    if not isinstance(value, list) or len(value) > _MAX_STATEMENTS or not all(isinstance(each, str) for each in value):
+        raise ValueError(f"no list of at most {_MAX_STATEMENTS:,} texts")
     return value
 
 

@@ -14,9 +14,9 @@ from enum import IntEnum
 from adjudication.signatures import ed25519
 
 # A note of a release has a few hundred bytes, and a hundred for each witness.
-MOST_NOTE_BYTES = 1 << 16
-MOST_SIGNATURES = 256
-MOST_NAME_LETTERS = 200
+MAX_NOTE_BYTES = 1 << 16
+MAX_SIGNATURES = 256
+MAX_NAME_CHARACTERS = 200
 _ID_BYTES, _TIME_BYTES = 4, 8
 _LATEST = (1 << 63) - 1
 _LINE = re.compile(r"\N{EM DASH} ([^ ]+) ([A-Za-z0-9+/]+={0,2})")
@@ -156,8 +156,8 @@ def cosign_note(text: str, key: SecretKey, *, at: int) -> SignatureLine:
 
 def parse_note(data: bytes) -> SignedNote:
     """Read a note; raises NoteError for an invalid one. No signature is checked."""
-    if len(data) > MOST_NOTE_BYTES:
-        raise NoteError(f"a note of more than {MOST_NOTE_BYTES:,} bytes")
+    if len(data) > MAX_NOTE_BYTES:
+        raise NoteError(f"a note of more than {MAX_NOTE_BYTES:,} bytes")
     try:
         whole = data.decode()
     except UnicodeDecodeError as error:
@@ -168,8 +168,8 @@ def parse_note(data: bytes) -> SignedNote:
     if not blank or not below.endswith("\n"):
         raise NoteError("a text without signature lines")
     lines = below[:-1].split("\n")
-    if len(lines) > MOST_SIGNATURES:
-        raise NoteError(f"a note of more than {MOST_SIGNATURES} signature lines")
+    if len(lines) > MAX_SIGNATURES:
+        raise NoteError(f"a note of more than {MAX_SIGNATURES} signature lines")
     return SignedNote(f"{body}\n", tuple(_parse_line(line) for line in lines))
 
 
@@ -209,8 +209,8 @@ def is_secret(text: str) -> bool:
 
 def check_key_name(name: str) -> str:
     """Return the name of a key; raises NoteError for an invalid one."""
-    if not name or len(name) > MOST_NAME_LETTERS or "+" in name or not name.isprintable():
-        raise NoteError(f"a key's name has 1 to {MOST_NAME_LETTERS} letters that can be seen, and no plus")
+    if not name or len(name) > MAX_NAME_CHARACTERS or "+" in name or not name.isprintable():
+        raise NoteError(f"a key's name has 1 to {MAX_NAME_CHARACTERS} letters that can be seen, and no plus")
     if any(letter.isspace() for letter in name):
         raise NoteError("a key's name has no spaces")
     return name
@@ -227,7 +227,7 @@ def _parse_line(line: str) -> SignatureLine:
 
 
 def _parse_key(text: str) -> tuple[str, bytes, bytes]:
-    found = _KEY.fullmatch(text) if len(text) <= 2 * MOST_NAME_LETTERS else None
+    found = _KEY.fullmatch(text) if len(text) <= 2 * MAX_NAME_CHARACTERS else None
     if found is None:
         raise NoteError("no key of the form name+ID+key")
     return check_key_name(found[1]), bytes.fromhex(found[2]), bytes_in_base64(found[3])

@@ -10,10 +10,10 @@ from adjudication.schema import release_tables
 from adjudication.verifier.rows import Row
 from adjudication.verifier.terminal import printable
 
-_LONGEST_SHOWN = 120
+_MAX_SHOWN_CHARACTERS = 120
 # At most so many differences are kept; further ones are only counted.
-_MOST_DIFFERENCES = 20_000
-_MOST_NOTES = 1_000
+_MAX_DIFFERENCES = 20_000
+_MAX_NOTES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +59,14 @@ class Findings:
     ) -> None:
         """Add one difference: what `file` records in `row`, and what follows from the rest by `rule` (that of the
         column or of the file by default)."""
-        if len(self.found) >= _MOST_DIFFERENCES:
+        if len(self.found) >= _MAX_DIFFERENCES:
             self.not_kept += 1
             return
         line = row.line if isinstance(row, Row) else None
         table = file.rpartition("/")[2]  # a file of another release is called `release-2026-W47/stakes.csv`
         identity = release_tables.row_name(table, row) if isinstance(row, Row) else row
         where, named, of, one, other = (
-            printable(each, _LONGEST_SHOWN) for each in (file, identity, column, recorded, follows)
+            printable(each, _MAX_SHOWN_CHARACTERS) for each in (file, identity, column, recorded, follows)
         )
         self.found.append(Difference(where, line, named, of, one, other, rule or release_tables.rule_of(table, column)))
 
@@ -88,7 +88,7 @@ class Findings:
 
     def extend(self, others: "Findings") -> None:
         """Append the differences of other findings."""
-        room = _MOST_DIFFERENCES - len(self.found)
+        room = _MAX_DIFFERENCES - len(self.found)
         self.found += others.found[:room]
         self.not_kept += len(others.found[room:]) + others.not_kept
 
@@ -104,5 +104,5 @@ class Findings:
 
     def note(self, text: str) -> None:
         """Add a note; after very many, further ones are left out."""
-        if len(self.notes) < _MOST_NOTES:
+        if len(self.notes) < _MAX_NOTES:
             self.notes.append(printable(text))

@@ -21,7 +21,7 @@ from adjudication.verifier.release_reader import Manifest
 from adjudication.verifier.rows import Row
 from labeling.enums import Answer, PanelState
 from labeling.geometry import Box
-from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL
+from policy.numbers import MAX_PANEL_SIZE, MIN_PANEL_SIZE
 
 # The last revision of the format in which a ruling names no responses: each panel had one ruling then.
 _WITHOUT_IDS = 2
@@ -101,7 +101,7 @@ class Panels:
             before = b""
             if panel != 1:
                 self._others.setdefault(image_id, []).append(panel)
-        if len(before) == LARGEST_PANEL * _HELD.size:
+        if len(before) == MAX_PANEL_SIZE * _HELD.size:
             return False
         self._counted[key] = before + _HELD.pack(
             int(response_id), *(sides or _NO_BOX), number, self.tasker_number(tasker_id), _packed(*answers)
@@ -265,8 +265,8 @@ def check_panels(panels: Panels, ruled: Ruled, sizes: Collection[int], manifest:
     for image_id, number, _ in panels.seats():
         newest[image_id] = max(number, newest.get(image_id, number))
     for image_id, number, seats in panels.seats():
-        asked_for = sizes if number == 1 else range(SMALLEST_PANEL, LARGEST_PANEL + 1)
-        if panel_key(image_id, number) in ruled and (seats.dealt not in asked_for or seats.size > LARGEST_PANEL):
+        asked_for = sizes if number == 1 else range(MIN_PANEL_SIZE, MAX_PANEL_SIZE + 1)
+        if panel_key(image_id, number) in ruled and (seats.dealt not in asked_for or seats.size > MAX_PANEL_SIZE):
             recorded = f"{seats.size} places, {seats.joined} of them later"
             findings.add(form.PANELS, _row(image_id, number), recorded, "as many as the policy or the board asks for")
         for recorded, follows in _impossible(panels, (image_id, number, seats), newest[image_id]):

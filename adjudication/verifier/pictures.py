@@ -18,7 +18,7 @@ from adjudication.verifier.findings import Findings
 from adjudication.verifier.release_reader import Manifest
 from adjudication.verifier.rows import Row
 from adjudication.verifier.untrusted_files import (
-    MOST_PICTURE_BYTES,
+    MAX_PICTURE_BYTES,
     UnreadableFile,
     is_regular,
     read_bytes,
@@ -30,7 +30,7 @@ from picture_files.png import PictureDamaged, png_identity
 _FEW = 100
 _AT_ONCE = 64
 # Limit of the bytes of files that all processes together hold.
-_MOST_HELD_BYTES = 1 << 26
+_MAX_HELD_BYTES = 1 << 26
 # The checks of tables take longest and have priority; this is added to the niceness of processes for pictures.
 _NICER = 5
 
@@ -77,7 +77,7 @@ def processes_for(folder: Path) -> Iterator[CheckProcesses | None]:
     are few pictures, or one core."""
     sizes = list(sizes_in(folder / form.PICTURES))
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    cores = min(cores, _MOST_HELD_BYTES // max(min(max(sizes, default=0), MOST_PICTURE_BYTES), 1 << 20))
+    cores = min(cores, _MAX_HELD_BYTES // max(min(max(sizes, default=0), MAX_PICTURE_BYTES), 1 << 20))
     if len(sizes) < _FEW or cores == 1:
         yield None
         return
@@ -150,7 +150,7 @@ def look_at(folder: Path, pictures: Sequence[ListedPicture]) -> Looked:
 def inspect_picture(folder: Path, path: str) -> PictureFile:
     """Read one picture."""
     try:
-        data = read_bytes(folder, path, MOST_PICTURE_BYTES)
+        data = read_bytes(folder, path, MAX_PICTURE_BYTES)
     except UnreadableFile as error:
         return PictureFile("", "", "", str(error))
     sha256 = hashlib.sha256(data).hexdigest()

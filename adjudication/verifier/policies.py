@@ -23,9 +23,9 @@ from policy.numbers import Policy
 
 _RATIO = re.compile(r"[1-9]\d{0,8}/[1-9]\d{0,8}", re.ASCII)
 _VERSION = re.compile(r"[1-9]\d{0,8}", re.ASCII)
-_LONGEST_REASON = 10_000
-_LONGEST_WORD = 80
-_MOST_VERSIONS = 1_000
+_MAX_REASON_CHARACTERS = 10_000
+_MAX_WORD_CHARACTERS = 80
+_MAX_VERSIONS = 1_000
 _NO_ZONES = (
     "This Python has no database of time zones, and the weeks of this contest begin by one. "
     "Install it with `python -m pip install tzdata` and try again."
@@ -114,8 +114,8 @@ def check_zones(manifest: Manifest) -> None:
 def read_policies(manifest: Manifest, before: Sequence[Manifest], findings: Findings) -> RecordedPolicies:
     """Return the policies of a manifest; each has to be valid, and equal to the same version in the releases `before`
     (newest first)."""
-    if len(manifest.values["policy"]) > _MOST_VERSIONS:
-        raise NotARelease(f"{manifest.name}: more than {_MOST_VERSIONS:,} versions of the policy")
+    if len(manifest.values["policy"]) > _MAX_VERSIONS:
+        raise NotARelease(f"{manifest.name}: more than {_MAX_VERSIONS:,} versions of the policy")
     named = _read(manifest, findings)
     earlier: dict[str, RecordedPolicy] = {}
     for each in reversed(before):
@@ -146,7 +146,7 @@ def _policy(version: str, numbers: Any) -> Policy:
     """Read the numbers of one version; refuse values of another type, or too long to be read cheaply."""
     if _VERSION.fullmatch(version) is None:
         raise ValueError("a version is a number from 1 on")
-    if not isinstance(numbers, dict) or any(len(str(each)) > _LONGEST_WORD for each in numbers.values()):
+    if not isinstance(numbers, dict) or any(len(str(each)) > _MAX_WORD_CHARACTERS for each in numbers.values()):
         raise ValueError("no numbers by their names")
     if _RATIO.fullmatch(numbers["min_box_fraction"]) is None:
         raise ValueError("min_box_fraction is no ratio like 1/4")
@@ -161,7 +161,9 @@ def _policy(version: str, numbers: Any) -> Policy:
 def _texts(values: Any) -> dict[str, str]:
     if not isinstance(values, dict):
         return {}
-    return {key: value for key, value in values.items() if isinstance(value, str) and len(value) <= _LONGEST_REASON}
+    return {
+        key: value for key, value in values.items() if isinstance(value, str) and len(value) <= _MAX_REASON_CHARACTERS
+    }
 
 
 def _check_texts(key: str, texts: Mapping[str, str], policies: Mapping[str, Any], findings: Findings) -> None:

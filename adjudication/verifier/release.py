@@ -19,7 +19,7 @@ from adjudication.verifier.release_reader import Manifest, read_neighbour, read_
 from adjudication.verifier.rows import Row, RowIndex, RowMemory, TableRows
 from adjudication.verifier.untrusted_files import NotARelease, file_size
 
-_MOST_MERGES = 100
+_MAX_MERGES = 100
 
 
 # The longest tables: their rows in earlier releases are streamed, not kept.
@@ -68,15 +68,15 @@ class EarlierReleases:
     left_out: str = ""
 
 
-def earlier_releases(manifest: Manifest, beside: Path, previous: Path | None, most: int) -> EarlierReleases:
+def earlier_releases(manifest: Manifest, beside: Path, previous: Path | None, limit: int) -> EarlierReleases:
     """Follow the chain back from a release until one is missing. `beside` is the folder of its neighbours; `previous`
-    is the folder of the one before it, if that is elsewhere. `most` limits the bytes of memory that they take."""
+    is the folder of the one before it, if that is elsewhere. `limit` limits the bytes of memory that they take."""
     found: list[EarlierRelease] = []
     whole, left_out = True, ""
     for before in _chain_before(manifest, beside, previous):
         if before is None:
             whole = False
-        elif most < 0 or (most := most - before.memory) < 0:
+        elif limit < 0 or (limit := limit - before.memory) < 0:
             whole, left_out = False, left_out or before.manifest.name
         else:
             found.append(before)
@@ -176,7 +176,7 @@ class CheckedRelease:
         return self._final_team(one) == self._final_team(other)
 
     def _final_team(self, team_id: str) -> str:
-        for _ in range(_MOST_MERGES):
+        for _ in range(_MAX_MERGES):
             row = self.find(form.TEAMS, "team_id", team_id)
             if row is None or not row["merged_into"]:
                 return team_id

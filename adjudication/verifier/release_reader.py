@@ -21,8 +21,8 @@ from adjudication.schema.columns import Column
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.rows import Columns, Row, RowMemory, TableRows, plain_cells
 from adjudication.verifier.untrusted_files import (
-    MOST_LINE_BYTES,
-    MOST_MANIFEST_BYTES,
+    MAX_LINE_BYTES,
+    MAX_MANIFEST_BYTES,
     NotARelease,
     NotThere,
     UnreadableFile,
@@ -34,7 +34,7 @@ from adjudication.verifier.untrusted_files import (
 )
 
 # A cell may be as long as a line: outlines are longer than the csv module's default limit.
-csv.field_size_limit(MOST_LINE_BYTES)
+csv.field_size_limit(MAX_LINE_BYTES)
 
 # Files that file managers leave in a folder.
 _OF_FILE_MANAGERS = {".DS_Store", "Thumbs.db", "desktop.ini"}
@@ -108,7 +108,7 @@ class Manifest:
 def read_manifest(folder: Path, findings: Findings | None = None) -> Manifest:
     """Read `manifest.json`; raises NotARelease. With `findings`, another form than the canonical one is noted."""
     try:
-        data = read_bytes(folder, form.MANIFEST, MOST_MANIFEST_BYTES)
+        data = read_bytes(folder, form.MANIFEST, MAX_MANIFEST_BYTES)
         values = read_json(data)
     except (UnreadableFile, ValueError) as error:
         raise NotARelease(f"{folder}: {form.MANIFEST} cannot be read: {error}") from error
@@ -313,8 +313,8 @@ def _csv_cells(line: str, following: Iterator[str], read: list[str]) -> list[str
         held = len(line)
         for each in following:
             held += len(each)
-            if held > MOST_LINE_BYTES:
-                raise UnreadableFile(f"a record has more than {MOST_LINE_BYTES:,} bytes")
+            if held > MAX_LINE_BYTES:
+                raise UnreadableFile(f"a record has more than {MAX_LINE_BYTES:,} bytes")
             read.append(each)
             yield each
 

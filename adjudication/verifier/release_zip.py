@@ -19,16 +19,16 @@ from adjudication.schema import release_tables
 from adjudication.verifier.chain import ListedRelease
 from adjudication.verifier.release_reader import read_manifest
 from adjudication.verifier.terminal import printable
-from adjudication.verifier.untrusted_files import MOST_MANIFEST_BYTES, NotARelease, is_regular
+from adjudication.verifier.untrusted_files import MAX_MANIFEST_BYTES, NotARelease, is_regular
 
 # A function that receives the progress: what is being done, in words, how much is done, and the total.
 Progress: TypeAlias = Callable[[str, int, int], None]
 
 # The size limit of a release, as a zip and unpacked: a hundred thousand pictures of two megabytes are less.
-MOST_BYTES = 1 << 38
+MAX_BYTES = 1 << 38
 # The size limit of the zip's own directory, which is held in memory: 200,000 files fit.
-MOST_HELD_BYTES = 1 << 26
-MOST_ENTRIES = 200_000
+MAX_HELD_BYTES = 1 << 26
+MAX_ENTRIES = 200_000
 _ENTRY = b"PK\x01\x02"
 # The space that is always left free on the disk.
 _SPARE_BYTES = 1 << 26
@@ -160,11 +160,11 @@ class _Archive(io.FileIO):
         """Return at most `size` bytes, all remaining ones if it is negative; raises OSError for too many bytes or too
         many entries of the directory."""
         wanted = size if size is not None and size >= 0 else os.fstat(self.fileno()).st_size - self.tell()
-        if wanted > MOST_HELD_BYTES:
-            raise OSError(f"{wanted:,} bytes at once, and {MOST_HELD_BYTES:,} are the most that is held")
+        if wanted > MAX_HELD_BYTES:
+            raise OSError(f"{wanted:,} bytes at once, and {MAX_HELD_BYTES:,} are the most that is held")
         data = super().read(wanted)
-        if data.count(_ENTRY) > MOST_ENTRIES:
-            raise OSError(f"more than {MOST_ENTRIES:,} files")
+        if data.count(_ENTRY) > MAX_ENTRIES:
+            raise OSError(f"more than {MAX_ENTRIES:,} files")
         return data
 
 
@@ -211,14 +211,14 @@ def _checked(packed: zipfile.ZipFile, name: str) -> _Entries:
         entries[path] = entry
     if form.MANIFEST not in entries:
         raise DamagedZip(f"it holds no {form.MANIFEST}")
-    _check_size("it", sum(entry.file_size for entry in entries.values()), MOST_BYTES)
-    _check_size(form.MANIFEST, entries[form.MANIFEST].file_size, MOST_MANIFEST_BYTES)
+    _check_size("it", sum(entry.file_size for entry in entries.values()), MAX_BYTES)
+    _check_size(form.MANIFEST, entries[form.MANIFEST].file_size, MAX_MANIFEST_BYTES)
     return entries
 
 
-def _check_size(what: str, size: int, most: int) -> None:
-    if size > most:
-        raise DamagedZip(f"{what} unpacks to {size:,} bytes, and {most:,} are the most that is taken")
+def _check_size(what: str, size: int, max_bytes: int) -> None:
+    if size > max_bytes:
+        raise DamagedZip(f"{what} unpacks to {size:,} bytes, and {max_bytes:,} are the most that is taken")
 
 
 def _unpack_one(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, place: Path) -> str:

@@ -17,7 +17,7 @@ from adjudication.schema import release_format as form
 from adjudication.verifier.untrusted_files import NotARelease, open_regular
 
 # The limit of memory for the rows of a release, in bytes, as counted here.
-MOST_HELD_BYTES = 480 << 20
+MAX_HELD_BYTES = 480 << 20
 # The most bytes that the checks keep for each row of a streamed table.
 _KEPT_BYTES = {form.RESPONSES: 400, form.IMAGES: 600, form.RULINGS: 400, form.PROVENANCE: 300, form.PANELS: 600}
 # The bytes that they keep for each other row beside the row itself: predictions by defense, picture and round.
@@ -225,7 +225,7 @@ class RowIndex(Mapping[Key, Row]):
 class RowMemory:
     """The limit of memory for the rows of all tables of a release, and what is left of it."""
 
-    def __init__(self, folder: Path, most: int = MOST_HELD_BYTES) -> None:
+    def __init__(self, folder: Path, most: int = MAX_HELD_BYTES) -> None:
         """Begin with all of it `left` for the release in `folder`; `most` is in bytes."""
         self._folder, self._most, self.left = folder, most, most
 

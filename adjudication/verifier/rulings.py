@@ -21,7 +21,7 @@ from adjudication.verifier.policies import RecordedPolicy
 from adjudication.verifier.release_reader import Manifest
 from adjudication.verifier.rows import Row, RowIndex
 from labeling.geometry import HUNDREDTHS_PER_PIXEL
-from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL
+from policy.numbers import MAX_PANEL_SIZE, MIN_PANEL_SIZE
 
 # Picture -> width and height.
 Sizes: TypeAlias = Mapping[str, tuple[int, int]]
@@ -179,7 +179,7 @@ def _check_none_missing(
     panel with fewer responses than the largest size may be full or kept out: both counts together limit their number.
     """
     sizes = [policy.policy.panel_size for policy in policies.values()]
-    least, most = min(sizes, default=SMALLEST_PANEL), max(sizes, default=LARGEST_PANEL)
+    least, most = min(sizes, default=MIN_PANEL_SIZE), max(sizes, default=MAX_PANEL_SIZE)
     unruled = [image_id for image_id in images if image_id not in newest]
     full, perhaps = (sum(_is_full(panels, image_id, size) for image_id in unruled) for size in (most, least))
     to_rule = manifest.waiting("ruling")

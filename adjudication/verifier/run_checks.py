@@ -27,7 +27,7 @@ _PARTS = ("right", "wrong", "abstained", "faults")
 
 def check_runs(release: CheckedRelease, findings: Findings) -> None:
     """Check that predictions agree in what is common to a run or batch, and that no two have the same place (R29)."""
-    valid, rounds = _valid_since(release), _most_rounds(release)
+    valid, rounds = _valid_since(release), _max_rounds(release)
     for file, moment in ((form.PREDICTIONS, "predicted_at"), (form.FAULTS, "at")):
         for row in release.rows(file):
             _check_valid(file, row, moment, valid, findings)
@@ -79,7 +79,7 @@ class _Runs:
             self._places.add(place)
 
 
-def _most_rounds(release: CheckedRelease) -> int:
+def _max_rounds(release: CheckedRelease) -> int:
     return max((each.policy.evaluation_runs for each in release.policies.named.values()), default=0)
 
 
@@ -120,7 +120,7 @@ def check_found(release: CheckedRelease, findings: Findings) -> None:
         for row in (release.rows(form.RULINGS) if found else ())
         if row["image_id"] in found
     }
-    rounds = _most_rounds(release)
+    rounds = _max_rounds(release)
     for file in (form.BREAKS, form.UNPROVED):
         for row in release.rows(file):
             _check_round(file, row, rounds, findings)

@@ -8,7 +8,7 @@ from typing import TextIO
 
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 # A line is cut in its middle beyond this many characters.
-LONGEST_LINE = 800
+MAX_LINE_CHARACTERS = 800
 # Characters that count as printable but are invisible: fillers, joiners and variation selectors.
 _INVISIBLE = frozenset(
     chr(code)
@@ -27,20 +27,20 @@ _INVISIBLE = frozenset(
 )
 
 
-def printable(value: object, longest: int = LONGEST_LINE) -> str:
-    """Return a value as one line of at most `longest` characters, and one for each cut.
+def printable(value: object, max_characters: int = MAX_LINE_CHARACTERS) -> str:
+    """Return a value as one line of at most `max_characters`, and one for each cut.
 
     Characters with an effect on terminals are replaced: escape codes, ends of lines, marks that change the direction,
     invisible characters, halves of a surrogate pair.
     """
-    text = shortened(str(value), longest)
+    text = shortened(str(value), max_characters)
     return "".join(each if each.isprintable() and each not in _INVISIBLE else _REPLACEMENT for each in text)
 
 
-def shortened(text: str, longest: int) -> str:
-    """Return the beginning and the end of a text that is longer than `longest`."""
-    half = longest // 2
-    return text if len(text) <= longest else f"{text[:half]}…{text[-half:]}"
+def shortened(text: str, max_characters: int) -> str:
+    """Return the beginning and the end of a text that is longer than `max_characters`."""
+    half = max_characters // 2
+    return text if len(text) <= max_characters else f"{text[:half]}…{text[-half:]}"
 
 
 def encodable(text: str, encoding: str | None) -> str:

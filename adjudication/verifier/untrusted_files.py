@@ -14,22 +14,22 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 # Size limit of a manifest: a list of 200,000 pictures fits.
-MOST_MANIFEST_BYTES = 1 << 25
+MAX_MANIFEST_BYTES = 1 << 25
 # Size limit of the list of all releases: 50,000 of them fit.
-MOST_LIST_BYTES = 1 << 24
+MAX_LIST_BYTES = 1 << 24
 # Size limits of a table and of one of its lines: an outline of ten thousand corners fits.
-MOST_FILE_BYTES = 1 << 30
-MOST_LINE_BYTES = 1 << 20
+MAX_FILE_BYTES = 1 << 30
+MAX_LINE_BYTES = 1 << 20
 # The largest picture that a release can hold has 48 MiB of pixels, and packing adds at most a thousandth.
-MOST_PICTURE_BYTES = 49 << 20
+MAX_PICTURE_BYTES = 49 << 20
 # Limits of the names in a folder, in number and in characters; further names are ignored.
-MOST_NAMES = 1 << 19
-_MOST_NAMES_CHARACTERS = 1 << 26
+MAX_NAMES = 1 << 19
+_MAX_NAMES_CHARACTERS = 1 << 26
 # Small JSON values take many times as much memory as their text: limits of commas and of opening brackets in it.
-_MOST_VALUES = 1_000_000
-_MOST_NESTED = 100_000
-_MOST_DEPTH = 40
-_MOST_DIGITS = 19
+_MAX_VALUES = 1_000_000
+_MAX_NESTED = 100_000
+_MAX_DEPTH = 40
+_MAX_DIGITS = 19
 _PIECE = 1 << 20
 # Opening neither follows a link nor waits for the writer of a pipe. Some systems lack some of these flags.
 _FLAGS = os.O_RDONLY
@@ -49,8 +49,8 @@ class NotThere(UnreadableFile):
     """There is no file of this name."""
 
 
-def open_regular(folder: Path, name: str, most: int = MOST_FILE_BYTES) -> BinaryIO:
-    """Open a regular file of at most `most` bytes below `folder`, without following links; raises UnreadableFile."""
+def open_regular(folder: Path, name: str, max_bytes: int = MAX_FILE_BYTES) -> BinaryIO:
+    """Open a regular file of at most `max_bytes` below `folder`, without following links; raises UnreadableFile."""
     # Paths as str: pathlib takes as long as all the rest, and a release has a hundred thousand pictures.
     *parents, last = name.split("/")
     if not {"", ".", ".."}.isdisjoint((*parents, last)):
@@ -61,21 +61,21 @@ def open_regular(folder: Path, name: str, most: int = MOST_FILE_BYTES) -> Binary
             path = f"{path}/{parent}"
             if not stat.S_ISDIR(os.lstat(path).st_mode):
                 raise UnreadableFile(f"{parent} is no folder")
-        return _checked(os.open(f"{path}/{last}", _FLAGS), most)
+        return _checked(os.open(f"{path}/{last}", _FLAGS), max_bytes)
     except FileNotFoundError as error:
         raise NotThere("no such file") from error
     except (OSError, ValueError) as error:
         raise UnreadableFile(_why(folder / name, error)) from error
 
 
-def _checked(descriptor: int, most: int) -> BinaryIO:
+def _checked(descriptor: int, max_bytes: int) -> BinaryIO:
     found = os.fstat(descriptor)
-    if stat.S_ISREG(found.st_mode) and found.st_size <= most:
+    if stat.S_ISREG(found.st_mode) and found.st_size <= max_bytes:
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
     if not stat.S_ISREG(found.st_mode):
         raise UnreadableFile("no regular file")
-    raise UnreadableFile(f"{found.st_size:,} bytes, and {most:,} are the most that is read")
+    raise UnreadableFile(f"{found.st_size:,} bytes, and {max_bytes:,} are the most that is read")
 
 
 def _why(path: Path, error: Exception) -> str:
@@ -91,7 +91,7 @@ def _why(path: Path, error: Exception) -> str:
 def is_regular(folder: Path, name: str) -> bool:
     """Say whether `open_regular` would open a file, whatever its size."""
     try:
-        open_regular(folder, name, most=1 << 62).close()
+        open_regular(folder, name, max_bytes=1 << 62).close()
     except UnreadableFile:
         return False
     return True
@@ -106,19 +106,19 @@ def file_size(folder: Path, name: str) -> int:
         return 0
 
 
-def read_bytes(folder: Path, name: str, most: int = MOST_FILE_BYTES) -> bytes:
-    """Return a file's bytes, at most `most`; raises UnreadableFile."""
-    with open_regular(folder, name, most) as file:
+def read_bytes(folder: Path, name: str, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """Return a file's bytes, at most `max_bytes`; raises UnreadableFile."""
+    with open_regular(folder, name, max_bytes) as file:
         try:
             # A read allocates as many bytes as it is called with.
             size = os.fstat(file.fileno()).st_size
             data = file.read(size + 1)
-            if size < len(data) <= most:  # the file grows while it is read
-                data += file.read(most + 1 - len(data))
+            if size < len(data) <= max_bytes:  # the file grows while it is read
+                data += file.read(max_bytes + 1 - len(data))
         except OSError as error:
             raise UnreadableFile(_why(folder / name, error)) from error
-    if len(data) > most:
-        raise UnreadableFile(f"more than {most:,} bytes")
+    if len(data) > max_bytes:
+        raise UnreadableFile(f"more than {max_bytes:,} bytes")
     return data
 
 
@@ -137,17 +137,17 @@ def read_lines(folder: Path, name: str) -> Iterator[str]:
     with open_regular(folder, name) as file:
         number = 0
         try:
-            while line := file.readline(MOST_LINE_BYTES + 1):
+            while line := file.readline(MAX_LINE_BYTES + 1):
                 number += 1
-                if len(line) > MOST_LINE_BYTES:
-                    raise UnreadableFile(f"line {number} has more than {MOST_LINE_BYTES:,} bytes")
+                if len(line) > MAX_LINE_BYTES:
+                    raise UnreadableFile(f"line {number} has more than {MAX_LINE_BYTES:,} bytes")
                 yield line.decode()
         except (OSError, UnicodeDecodeError) as error:
             raise UnreadableFile(f"line {number}: {type(error).__name__}") from error
 
 
 def names_in(folder: Path) -> list[str]:
-    """Return the names in a folder, sorted, at most `MOST_NAMES`; none where it is no folder or a link to one."""
+    """Return the names in a folder, sorted, at most `MAX_NAMES`; none where it is no folder or a link to one."""
     return sorted(entry.name for entry in _entries(folder))
 
 
@@ -172,9 +172,9 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
         if not stat.S_ISDIR(os.lstat(folder).st_mode):
             return
         with os.scandir(folder) as entries:
-            for entry in islice(entries, MOST_NAMES):
+            for entry in islice(entries, MAX_NAMES):
                 characters += len(entry.name)
-                if characters > _MOST_NAMES_CHARACTERS:
+                if characters > _MAX_NAMES_CHARACTERS:
                     return
                 yield entry
     except (OSError, ValueError):
@@ -187,7 +187,7 @@ def read_json(data: bytes) -> Any:
     These are NaN and infinities, numbers of many digits, halves of a surrogate pair, values nested too deeply, and too
     many values.
     """
-    if data.count(b",") > _MOST_VALUES or data.count(b"[") + data.count(b"{") > _MOST_NESTED:
+    if data.count(b",") > _MAX_VALUES or data.count(b"[") + data.count(b"{") > _MAX_NESTED:
         raise ValueError("too many values")
     try:
         value = json.loads(data.decode(), parse_constant=_no_number, parse_int=_whole, parse_float=_fraction)
@@ -202,7 +202,7 @@ def _no_number(text: str) -> NoReturn:
 
 
 def _whole(text: str) -> int:
-    if len(text) > _MOST_DIGITS + text.startswith("-"):
+    if len(text) > _MAX_DIGITS + text.startswith("-"):
         raise ValueError(f"a number of {len(text):,} digits")
     return int(text)
 
@@ -210,14 +210,14 @@ def _whole(text: str) -> int:
 def _fraction(text: str) -> float:
     number = float(text)
     if not isfinite(number):
-        raise ValueError(f"{text[:_MOST_DIGITS]} is too large a number")
+        raise ValueError(f"{text[:_MAX_DIGITS]} is too large a number")
     return number
 
 
 def _check_values(value: Any) -> None:
     """Check every value, without recursion, because values may be nested deeply."""
     level = [value]
-    for _ in range(_MOST_DEPTH):
+    for _ in range(_MAX_DEPTH):
         if not level:
             return
         for each in level:
@@ -230,4 +230,4 @@ def _check_values(value: Any) -> None:
             if isinstance(each, dict | list)
             for inner in (each.values() if isinstance(each, dict) else each)
         ]
-    raise ValueError(f"values that are nested more than {_MOST_DEPTH} deep")
+    raise ValueError(f"values that are nested more than {_MAX_DEPTH} deep")

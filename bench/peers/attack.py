@@ -1,7 +1,7 @@
 """Runs an attack of a peer: `python -m bench.peers.attack NAME IN.npz OUT.npz`, in the peer's environment.
 
 IN has `pictures` float32 [N, 224, 224, 3], `is_bird` [N], `starts` (wrong pictures, for the boundary attack), `goals`
-[N] (L2 distances at which it may end), `least` (rows of a picture before that), `most_seconds` and `steps`. OUT has
+[N] (L2 distances at which it may end), `least` (rows of a picture before that), `max_seconds` and `steps`. OUT has
 `pictures`, `seconds`, `rows` (forward passes) and `events` as `bench.peers.network` says.
 """
 
@@ -106,13 +106,13 @@ def main(name: str, given: str, found: str) -> None:
     np.random.seed(1)
     with np.load(given) as file:
         pictures, is_bird, starts = file["pictures"], file["is_bird"], file["starts"]
-        goals, most_seconds = file["goals"], float(file["most_seconds"])
+        goals, max_seconds = file["goals"], float(file["max_seconds"])
         least, steps = int(file["least"]), int(file["steps"])
 
     def tensor(rows: Rows) -> Any:
         return torch.from_numpy(rows).permute(0, 3, 1, 2).contiguous()
 
-    record = Record(pictures, is_bird, goals, least, most_seconds)
+    record = Record(pictures, is_bird, goals, least, max_seconds)
     true = torch.from_numpy(is_bird.astype(np.int64))
     task = Task(torch, tensor(pictures), true, tensor(starts), steps, recorded(torch, record), record)
     import_module({"art": "art.attacks.evasion"}.get(name.partition("_")[0], name.partition("_")[0]))

@@ -26,10 +26,10 @@ class Record:
     """
 
     def __init__(
-        self, originals: Rows, is_bird: NDArray[np.bool_], goals: NDArray[np.float64], least: int, most_seconds: float
+        self, originals: Rows, is_bird: NDArray[np.bool_], goals: NDArray[np.float64], least: int, max_seconds: float
     ) -> None:
         self._originals, self._true = originals, is_bird.astype(int)
-        self._goals, self._least, self._most_seconds = goals, least, most_seconds
+        self._goals, self._least, self._max_seconds = goals, least, max_seconds
         self.at: int | None = None
         self.rows = 0
         self.nearest = np.full(len(originals), np.inf)
@@ -57,7 +57,7 @@ class Record:
         if np.isfinite(self._goals).all():
             self._measure(rows.permute(0, 2, 3, 1).numpy(), logits.numpy(), seconds)
         self._own += time.perf_counter() - began
-        if seconds > self._most_seconds or self._is_there():
+        if seconds > self._max_seconds or self._is_there():
             raise Enough
 
     def _measure(self, rows: Rows, logits: Rows, seconds: float) -> None:

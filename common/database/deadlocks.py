@@ -8,7 +8,7 @@ from typing import ParamSpec, TypeVar
 
 from django.db import OperationalError, connection
 
-MOST_TRIES = 5
+MAX_TRIES = 5
 # The loser of a deadlock waits for a random time, longer after each try, so that two losers do not collide again.
 FIRST_WAIT_SECONDS = 0.02
 _DEADLOCK = "40P01"  # PostgreSQL's code; SQLite has one writer at a time
@@ -22,7 +22,7 @@ def retry_on_deadlock(change: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(change)
     def changed(*args: P.args, **kwargs: P.kwargs) -> R:
-        for given_way in range(MOST_TRIES - 1):
+        for given_way in range(MAX_TRIES - 1):
             try:
                 return change(*args, **kwargs)
             except OperationalError as error:

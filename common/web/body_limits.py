@@ -21,18 +21,18 @@ KIB, MIB = 1024, 1024 * 1024
 DEFAULT_BYTES = 256 * KIB  # answers with their outlines, and every form of the pages
 SMALL_BYTES = 8 * KIB  # short bodies: credentials, preferences, leases
 REPORT_BYTES = 32 * KIB  # a lease with a report of 2,000 characters, each of which JSON may write as 12 bytes
-_MOST_DIGITS = 18
+_MAX_DIGITS = 18
 
-MOST_FIELDS = 1_000  # of a form
+MAX_FIELDS = 1_000  # of a form
 
 _View = TypeVar("_View")
 
 
-def limit_body(most: int) -> Callable[[_View], _View]:
-    """Let a view, or all methods of a class, take bodies of at most `most` bytes."""
+def limit_body(max_bytes: int) -> Callable[[_View], _View]:
+    """Let a view, or all methods of a class, take bodies of at most `max_bytes`."""
 
     def decorate(view: _View) -> _View:
-        view.most_body_bytes = most  # type: ignore[attr-defined]
+        view.max_body_bytes = max_bytes  # type: ignore[attr-defined]
         return view
 
     return decorate
@@ -41,7 +41,7 @@ def limit_body(most: int) -> Callable[[_View], _View]:
 def body_limit(view: Any) -> int:
     """Return how many bytes the body of a request to `view` may have."""
     for place in (view, getattr(view, "cls", None), getattr(view, "view_class", None)):
-        found = getattr(place, "most_body_bytes", None)
+        found = getattr(place, "max_body_bytes", None)
         if found is not None:
             return int(found)
     return DEFAULT_BYTES
@@ -57,28 +57,28 @@ class BodyLimits(MiddlewareMixin):
         """Return the refusal; None lets the view have the request."""
         most = body_limit(view)
         stated = request.META.get("CONTENT_LENGTH") or "0"
-        if stated.isascii() and stated.isdecimal() and (len(stated) > _MOST_DIGITS or int(stated) > most):
+        if stated.isascii() and stated.isdecimal() and (len(stated) > _MAX_DIGITS or int(stated) > most):
             return _refused(request, view, _too_large(most))
         if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
             return _take_chunks(request, view, most)
         return None
 
 
-def _take_chunks(request: HttpRequest, view: Any, most: int) -> HttpResponse | None:
+def _take_chunks(request: HttpRequest, view: Any, max_bytes: int) -> HttpResponse | None:
     """Read a body without a length, which Django would take for an empty one, or refuse it."""
-    if most > DEFAULT_BYTES or not request.META.get("wsgi.input_terminated"):
+    if max_bytes > DEFAULT_BYTES or not request.META.get("wsgi.input_terminated"):
         words = "Say how long the body is (Content-Length): an upload of unknown length is not taken."
         return _refused(request, view, InvalidInput(words, "length_required"), HTTPStatus.LENGTH_REQUIRED)
-    data = request.META["wsgi.input"].read(most + 1)
-    if len(data) > most:
-        return _refused(request, view, _too_large(most))
+    data = request.META["wsgi.input"].read(max_bytes + 1)
+    if len(data) > max_bytes:
+        return _refused(request, view, _too_large(max_bytes))
     request.META["CONTENT_LENGTH"] = str(len(data))
     request._stream = BytesIO(data)
     return None
 
 
-def _too_large(most: int) -> TooLarge:
-    shown = f"{most // MIB:,} MiB" if most >= MIB else f"{most // KIB} KiB"
+def _too_large(max_bytes: int) -> TooLarge:
+    shown = f"{max_bytes // MIB:,} MiB" if max_bytes >= MIB else f"{max_bytes // KIB} KiB"
     words = _("What was sent is too long: %(most)s are the most here. Nothing was kept. Send less.") % {"most": shown}
     return TooLarge(words, "too_large")
 

@@ -30,9 +30,9 @@ def redirect_with_message(
     return go_to(name, *arguments)
 
 
-def text(request: HttpRequest, name: str, most: int = 254) -> str:
-    """Return the text typed into a field, stripped, cut to `most`, without characters that no field can hold."""
-    return request.POST.get(name, "").replace("\x00", "").strip()[:most]
+def text(request: HttpRequest, name: str, max_length: int = 254) -> str:
+    """Return the text typed into a field, stripped, cut to `max_length`, without characters that no field can hold."""
+    return request.POST.get(name, "").replace("\x00", "").strip()[:max_length]
 
 
 def errors_of(error: DomainError) -> Mapping[str, str]:

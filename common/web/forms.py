@@ -23,27 +23,34 @@ class FormRenderer(TemplatesSetting):
 
 
 class TextField(forms.CharField):
-    """Text of at most `most` characters; with `rows`, in a text area of this height.
+    """Text of at most `max_length` characters; with `rows`, in a text area of this height.
 
     The server does not validate it here: the service says what is missing or too long, for pages and programs alike.
     """
 
     def __init__(
-        self, label: Any, *, most: int, rows: int = 0, required: bool = True, help_text: Any = "", **attributes: Any
+        self,
+        label: Any,
+        *,
+        max_length: int,
+        rows: int = 0,
+        required: bool = True,
+        help_text: Any = "",
+        **attributes: Any,
     ) -> None:
-        shown = {"maxlength": most, "autocomplete": "off", **attributes}
+        shown = {"maxlength": max_length, "autocomplete": "off", **attributes}
         if required:
             shown["required"] = True
         widget = forms.Textarea({"rows": rows, "cols": False, **shown}) if rows else forms.TextInput(shown)
         super().__init__(label=label, required=False, widget=widget, help_text=help_text)
-        self._most = most
+        self._max_length = max_length
 
     def to_python(self, value: Any) -> str:
         """Return the text without surrounding white space and NUL characters.
 
         The end of a line is one character, as in the browser's count; it is sent as two.
         """
-        return str(value or "").replace("\x00", "").replace("\r\n", "\n").strip()[: self._most + 1]
+        return str(value or "").replace("\x00", "").replace("\r\n", "\n").strip()[: self._max_length + 1]
 
 
 class PicturesInput(forms.FileInput):

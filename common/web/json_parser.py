@@ -12,11 +12,11 @@ from common.errors import TooLarge
 from common.web.body_limits import DEFAULT_BYTES, KIB
 
 # An answer with its outline has four levels.
-MOST_LEVELS = 16
-MOST_BYTES = DEFAULT_BYTES
+MAX_LEVELS = 16
+MAX_BYTES = DEFAULT_BYTES
 # PostgreSQL stores no NUL, and half of a surrogate pair is no character: neither can be written as UTF-8 or kept.
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
-_TOO_DEEP = f"The body is nested too deeply: {MOST_LEVELS} levels are the most."
+_TOO_DEEP = f"The body is nested too deeply: {MAX_LEVELS} levels are the most."
 
 
 class JSONParser(parsers.JSONParser):
@@ -29,9 +29,9 @@ class JSONParser(parsers.JSONParser):
 
     def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
         """Return the body's value; TooLarge where the view takes longer bodies, which are files and no JSON."""
-        data = stream.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise TooLarge(f"JSON has at most {MOST_BYTES // KIB} KiB here. Send less.", "too_large")
+        data = stream.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise TooLarge(f"JSON has at most {MAX_BYTES // KIB} KiB here. Send less.", "too_large")
         try:
             value = super().parse(BytesIO(data), media_type, parser_context)
         except RecursionError:
@@ -45,7 +45,7 @@ class JSONParser(parsers.JSONParser):
 
 def _check_depth(value: Any) -> None:
     level = [value]
-    for _ in range(MOST_LEVELS):
+    for _ in range(MAX_LEVELS):
         level = [inner for each in level if type(each) in (list, dict) for inner in _inside(each)]
     if level:
         raise ParseError(_TOO_DEEP)

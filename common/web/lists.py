@@ -13,9 +13,9 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 
 from common.web.forms import DayField, Form
 
-LONGEST_PAGE_NUMBER = 9
+MAX_PAGE_DIGITS = 9
 # At most this many rows of a list are counted: counting all of a long list takes long.
-MOST_COUNTED = 1_000
+MAX_COUNTED = 1_000
 _BATCH = 500
 
 
@@ -77,27 +77,27 @@ class ListPage(Page[Any]):
     @property
     def known_pages(self) -> int:
         """Return how many pages are known, from the counted rows and from the present page."""
-        counted = MOST_COUNTED // self.paginator.per_page if self.paginator.has_more else self.paginator.num_pages
+        counted = MAX_COUNTED // self.paginator.per_page if self.paginator.has_more else self.paginator.num_pages
         return max(self.number, counted)
 
 
 class ListPages(Paginator):  # type: ignore[type-arg]  # generic for the type checker alone
-    """The pages of a list, of which at most `MOST_COUNTED` rows are counted; paging on reaches the others too."""
+    """The pages of a list, of which at most `MAX_COUNTED` rows are counted; paging on reaches the others too."""
 
     @cached_property
     def _known(self) -> int:
         rows = self.object_list
-        return rows[: MOST_COUNTED + 1].count() if isinstance(rows, QuerySet) else len(rows)
+        return rows[: MAX_COUNTED + 1].count() if isinstance(rows, QuerySet) else len(rows)
 
     @cached_property
     def has_more(self) -> bool:
         """Say whether there are more rows than are counted."""
-        return isinstance(self.object_list, QuerySet) and self._known > MOST_COUNTED
+        return isinstance(self.object_list, QuerySet) and self._known > MAX_COUNTED
 
     @cached_property
     def count(self) -> int:
         """Return how many rows there are, as far as they are counted."""
-        return MOST_COUNTED if self.has_more else self._known
+        return MAX_COUNTED if self.has_more else self._known
 
     def has_row(self, number: int) -> bool:
         """Say whether there is a row of this number, the first being 0, beyond those that are counted."""
@@ -122,7 +122,7 @@ class ListPages(Paginator):  # type: ignore[type-arg]  # generic for the type ch
 def page_of(request: HttpRequest, rows: Sequence[Any] | QuerySet[Any], size: int, *, name: str = "page") -> ListPage:
     """Return the page of `rows` that the address asks for by `name`; where there is none, the first or the last that is
     counted."""
-    return cast(ListPage, ListPages(rows, size).get_page(request.GET.get(name, "")[:LONGEST_PAGE_NUMBER]))
+    return cast(ListPage, ListPages(rows, size).get_page(request.GET.get(name, "")[:MAX_PAGE_DIGITS]))
 
 
 def csv_file(name: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, status: int = 200) -> HttpResponse:

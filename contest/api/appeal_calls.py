@@ -20,10 +20,10 @@ from contest.api.bodies import Body
 from contest.api.lists import list_page
 from contest.appeals.grounds import AlreadyAppealed, reader_for
 from contest.appeals.services import (
+    MAX_CHARACTERS,
+    MAX_MARK_CHARACTERS,
+    MAX_MARKS,
     MINIMUM_TEXT,
-    MOST_CHARACTERS,
-    MOST_IN_MARK,
-    MOST_MARKS,
     appeal_send,
     appeals_of_team,
     decision_of,
@@ -62,7 +62,7 @@ class Mark(serializers.Serializer[Any]):
     y = serializers.IntegerField(min_value=0)
     width = serializers.IntegerField(min_value=1)
     height = serializers.IntegerField(min_value=1)
-    words = serializers.CharField(required=False, allow_blank=True, max_length=MOST_IN_MARK)
+    words = serializers.CharField(required=False, allow_blank=True, max_length=MAX_MARK_CHARACTERS)
 
 
 @extend_schema_field(Mark(many=True))
@@ -79,12 +79,12 @@ class AppealIn(Body):
     image = serializers.CharField(max_length=16, help_text="The ID of the picture.")
     argument = serializers.CharField(
         trim_whitespace=True,
-        help_text=f"Why the ruling is wrong: {MINIMUM_TEXT}, and at most {MOST_CHARACTERS:,} characters.",
+        help_text=f"Why the ruling is wrong: {MINIMUM_TEXT}, and at most {MAX_CHARACTERS:,} characters.",
     )
     marks = Marks(
         required=False,
-        help_text=f"At most {MOST_MARKS} rectangles inside the picture: x, y, width and height in whole pixels, and"
-        f" up to {MOST_IN_MARK} characters of words.",
+        help_text=f"At most {MAX_MARKS} rectangles inside the picture: x, y, width and height in whole pixels, and"
+        f" up to {MAX_MARK_CHARACTERS} characters of words.",
     )
 
 

@@ -24,11 +24,11 @@ from contest.attacks import quota
 from contest.attacks.attack_states import AttackState, attack_statuses
 from contest.attacks.receipts import attack_receipt, attack_receipt_json, refusal_json
 from contest.attacks.selectors import attacks_by_team
-from contest.attacks.services import LONGEST_NAME, SentBefore, attack_receive
-from contest.attacks.uploads import MOST_ENTRIES
+from contest.attacks.services import MAX_NAME_CHARACTERS, SentBefore, attack_receive
+from contest.attacks.uploads import MAX_ENTRIES
 from contest.core.models import Attack, Team
 from contest.core.roles import own_team_of
-from contest.web.attack_uploads import MOST_UPLOAD_BYTES, uploading
+from contest.web.attack_uploads import MAX_UPLOAD_BYTES, uploading
 from labeling.pages.shapes import ErrorOut
 from policy.selectors import policy_in_force
 
@@ -57,7 +57,7 @@ class AttackIn(Body):
     defenses = serializers.ListField(
         child=serializers.CharField(max_length=16, allow_blank=True),
         required=False,
-        max_length=MOST_ENTRIES,
+        max_length=MAX_ENTRIES,
         help_text="IDs of defenses at stake whose time is not over, one field each; none means all of them.",
     )
 
@@ -72,7 +72,7 @@ class AttackOut(serializers.Serializer[Any]):
     time_zone = serializers.CharField(help_text="The IANA zone the week is counted in.")
     image = serializers.CharField(help_text="The ID of the picture: its own call tells more of it.")
     sha256_pixels = serializers.CharField()
-    file_name = serializers.CharField(max_length=LONGEST_NAME, allow_blank=True)
+    file_name = serializers.CharField(max_length=MAX_NAME_CHARACTERS, allow_blank=True)
     of_quota = serializers.IntegerField(help_text="The how many-th picture of the team's day.")
     defenses = serializers.ListField(
         child=serializers.CharField(), help_text="Empty: all that were at stake when it was received."
@@ -122,7 +122,7 @@ def _refuse_several(request: Request) -> None:
         raise InvalidInput("Send one picture per call: each has its own receipt.", "several_pictures", field="image")
 
 
-@limit_body(MOST_UPLOAD_BYTES)
+@limit_body(MAX_UPLOAD_BYTES)
 class Attacks(APIView):
     """The attacks of the caller's team."""
 

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from rest_framework.request import Request
 
-ON_A_PAGE = 50
+PAGE_SIZE = 50
 
 
 def list_page(
@@ -24,7 +24,7 @@ def list_page(
     `address` is the name of the call's URL, `filters` are what its next page is asked with, and `write` makes JSON of
     the rows of a page. A page number out of range gives the first or the last page.
     """
-    page = Paginator(rows, ON_A_PAGE).get_page(request.query_params.get("page"))
+    page = Paginator(rows, PAGE_SIZE).get_page(request.query_params.get("page"))
     following = urlencode({**filters, "page": page.next_page_number()}) if page.has_next() else ""
     return {
         "count": page.paginator.count,

@@ -34,7 +34,7 @@ from policy.selectors import policy_at
 from scoring.models import Defense
 
 # The most rulings that pages list and count of those that a defender may appeal.
-MOST_LISTED = 500
+MAX_LISTED = 500
 _BY_BREAKS = (StakeEnd.BROKEN, StakeEnd.VOID)
 
 
@@ -120,9 +120,9 @@ def _no_side(image: Image, reader: Reader, now: datetime) -> Conflict | NotAllow
 
 
 def appealable(
-    team: Team, now: datetime, *, sides: Collection[AppealSide] = tuple(AppealSide), most: int | None = None
+    team: Team, now: datetime, *, sides: Collection[AppealSide] = tuple(AppealSide), limit: int | None = None
 ) -> list[AppealGround]:
-    """Return what a team may appeal now on these sides, the nearest deadline first: all, or the first `most`."""
+    """Return what a team may appeal now on these sides, the nearest deadline first: all, or the first `limit`."""
     reader = reader_for(team)
     appealed = Appeal.objects.filter(team__in=reader.teams).values("image")
     asked = Case.objects.filter(state=CaseState.PANEL).values("image")
@@ -132,8 +132,8 @@ def appealable(
         found += (each for each in _of_senders(_ruled_lately(free, reader, now), reader, now) if now < each.until)
     if AppealSide.DEFENDER in sides:
         for rulings in with_open_window(free, now):
-            found += _of_defenders(rulings, reader, now, most)
-    return sorted(found, key=lambda ground: (ground.until, ground.ruling.pk))[:most]
+            found += _of_defenders(rulings, reader, now, limit)
+    return sorted(found, key=lambda ground: (ground.until, ground.ruling.pk))[:limit]
 
 
 def _ruled_lately(rulings: QuerySet[Ruling], reader: Reader, now: datetime) -> QuerySet[Ruling]:
@@ -162,7 +162,7 @@ def _of_senders(rulings: QuerySet[Ruling], reader: Reader, now: datetime) -> Ite
 
 
 def _of_defenders(
-    rulings: QuerySet[Ruling], reader: Reader, now: datetime, most: int | None = None
+    rulings: QuerySet[Ruling], reader: Reader, now: datetime, limit: int | None = None
 ) -> Iterator[AppealGround]:
     """Yield valid verdicts that teams with a defense at stake may appeal, except on their own pictures."""
     begun = Stake.objects.filter(staked_at__isnull=False, defense__entry__team__in=reader.teams)
@@ -175,7 +175,7 @@ def _of_defenders(
     )
     longest = models.Case(*(models.When(_at_stake(stake), then=number) for number, stake in enumerate(stakes)))
     rows = valid.exclude(image__in=own).annotate(sent_at=first_sent_at()).annotate(stake=longest)
-    for ruling in rows.filter(stake__isnull=False)[:most]:
+    for ruling in rows.filter(stake__isnull=False)[:limit]:
         yield AppealGround(AppealSide.DEFENDER, ruling, stakes[ruling.stake].defense, window_closes_at(ruling))
 
 

@@ -26,8 +26,8 @@ from labeling.models import Image
 from policy.selectors import policy_in_force
 
 # Limits for an argument, and for the other side's answer.
-MINIMUM_TEXT, MOST_CHARACTERS = MinimumText(characters=40, words=6), 8_000
-MOST_MARKS, MOST_IN_MARK = 20, 200
+MINIMUM_TEXT, MAX_CHARACTERS = MinimumText(characters=40, words=6), 8_000
+MAX_MARKS, MAX_MARK_CHARACTERS = 20, 200
 _SIDES = ("x", "y", "width", "height")
 
 # Sending --------------------------------------------------------------------------------------------------------------
@@ -70,19 +70,19 @@ def appeal_send(*, image: Image, team: Team, argument: str, marks: Sequence[Any]
 def validate_argument(typed: str) -> str:
     """Return a cleaned argument; InvalidInput (`argument`) for one that says too little or is too long."""
     ask = "Write why the ruling is wrong."
-    return validate_text(typed, field="argument", ask=ask, minimum=MINIMUM_TEXT, most=MOST_CHARACTERS)
+    return validate_text(typed, field="argument", ask=ask, minimum=MINIMUM_TEXT, max_length=MAX_CHARACTERS)
 
 
 def validate_answer(typed: str) -> str:
     """Return the cleaned answer to an argument; InvalidInput (`words`) as for an argument."""
     ask = "Write what the board should know."
-    return validate_text(typed, field="words", ask=ask, minimum=MINIMUM_TEXT, most=MOST_CHARACTERS)
+    return validate_text(typed, field="words", ask=ask, minimum=MINIMUM_TEXT, max_length=MAX_CHARACTERS)
 
 
 def validate_marks(typed: Sequence[Any], image: Image) -> list[dict[str, Any]]:
     """Return the marks on a picture as they are stored; InvalidInput (`marks`) says which one is wrong, and why."""
-    if len(typed) > MOST_MARKS:
-        raise _wrong_mark(f"Draw at most {MOST_MARKS} marks; there are {len(typed)}.")
+    if len(typed) > MAX_MARKS:
+        raise _wrong_mark(f"Draw at most {MAX_MARKS} marks; there are {len(typed)}.")
     return [_mark(each, number, image) for number, each in enumerate(typed, 1)]
 
 
@@ -98,8 +98,8 @@ def _mark(typed: Any, number: int, image: Image) -> dict[str, Any]:
             f"Mark {number} is not inside the picture, which has {image.width} times {image.height} pixels."
         )
     words = typed.get("words", "")
-    if not isinstance(words, str) or len(words := " ".join(words.replace("\x00", "").split())) > MOST_IN_MARK:
-        raise _wrong_mark(f"Mark {number}: write at most {MOST_IN_MARK} characters.")
+    if not isinstance(words, str) or len(words := " ".join(words.replace("\x00", "").split())) > MAX_MARK_CHARACTERS:
+        raise _wrong_mark(f"Mark {number}: write at most {MAX_MARK_CHARACTERS} characters.")
     return {"x": x, "y": y, "width": width, "height": height, "words": words}
 
 

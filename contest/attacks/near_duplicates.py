@@ -19,7 +19,7 @@ from picture_files.store import PictureMissing, picture_key, picture_store
 
 HASHED_AT_ONCE = 200
 # All pictures without structure are near each other: only the nearest ones are flagged.
-MOST_PAIRS = 20
+MAX_PAIRS = 20
 log = structlog.get_logger(__name__)
 
 
@@ -59,7 +59,7 @@ def _rehashed() -> Iterator[tuple[Image, int]]:
 def _pairs(
     image: Image, bits: int, known: list[int], others: Hashes, within: int, now: datetime
 ) -> Iterator[NearDuplicate]:
-    for place, distance in near(bits, others, within=within, most=MOST_PAIRS):
+    for place, distance in near(bits, others, within=within, most=MAX_PAIRS):
         yield NearDuplicate(image=image, like_id=known[place], distance=distance, found_at=now)
 
 

@@ -13,7 +13,7 @@ from contest.attacks import quota
 from contest.attacks.attack_states import AttackStatus
 from contest.attacks.selectors import known_pixels
 from contest.attacks.services import UploadResult
-from contest.attacks.uploads import MOST_BYTES, MOST_ENTRIES, NO_PICTURE, TOO_MANY_PICTURES
+from contest.attacks.uploads import MAX_ENTRIES, MAX_ZIP_BYTES, NO_PICTURE, TOO_MANY_PICTURES
 from contest.core.embargo import public_attack_condition
 from contest.core.models import Attack, Team
 from contest.core.weeks import week_called, zone_of_week
@@ -111,8 +111,8 @@ def upload_page_config(team: Team, *, policy: Policy, now: datetime) -> dict[str
         "size": policy.image_size,
         "mostBytes": MAX_BYTES,
         "mostPixels": MAX_PIXELS,
-        "mostUpload": MOST_BYTES,
-        "mostEntries": MOST_ENTRIES,
+        "mostUpload": MAX_ZIP_BYTES,
+        "mostEntries": MAX_ENTRIES,
         "left": quota.quota_left(team, policy=policy, now=now),
         "aDay": policy.attacks_per_day,
         "dayEnds": _day_ends(policy, now),

@@ -32,7 +32,7 @@ from policy.numbers import Policy
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 
-LONGEST_NAME = 200
+MAX_NAME_CHARACTERS = 200
 
 
 class SentBefore(Conflict):
@@ -165,7 +165,7 @@ def _listed(public_ids: list[str]) -> str:
 
 def one_line(text: str) -> str:
     """Return text that a page and a database can hold: printable, in one line, not too long."""
-    return "".join(each for each in text if each.isprintable())[:LONGEST_NAME]
+    return "".join(each for each in text if each.isprintable())[:MAX_NAME_CHARACTERS]
 
 
 def _image_held(picture: CanonicalPicture, team: Team, now: datetime) -> Image:

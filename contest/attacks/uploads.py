@@ -17,8 +17,8 @@ from common.zips import TAIL_BYTES, ZipRefused, zip_size
 from picture_files.decoding import MAX_BYTES
 from picture_files.refusals import refused
 
-MOST_BYTES = 32 * 1024 * 1024
-MOST_ENTRIES = 200
+MAX_ZIP_BYTES = 32 * 1024 * 1024
+MAX_ENTRIES = 200
 NO_PICTURE = (
     "The zip has no picture to take: folders are looked into, and a name that begins with a dot, as hidden files and "
     "paths out of the zip (../) do, is left out. Put the pictures themselves into one zip."
@@ -26,9 +26,9 @@ NO_PICTURE = (
 TOO_MANY_PICTURES = "The zip has {count} pictures. Put at most {most} into one."
 _ARCHIVE = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 # An entry of the list has 46 bytes, and a name and notes, which are short in an honest archive.
-_MOST_LIST_BYTES = MOST_ENTRIES * 1024
+_MAX_LIST_BYTES = MAX_ENTRIES * 1024
 # Folders and what systems add are listed too.
-_MOST_LISTED = MOST_ENTRIES * 8
+_MAX_LISTED = MAX_ENTRIES * 8
 _KNOWN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1
 
@@ -54,7 +54,7 @@ class UploadedFile:
 def read_uploaded_files(files: Iterable[Uploaded]) -> Iterator[UploadedFile]:
     """Yield the pictures of an upload in order: of an archive each, of anything else the file itself."""
     for file in files:
-        name, data = file.name or "", file.read(MOST_BYTES + 1)
+        name, data = file.name or "", file.read(MAX_ZIP_BYTES + 1)
         if data.startswith(_ARCHIVE):
             yield from _archive(name, data)
         else:
@@ -74,8 +74,8 @@ def _archive(name: str, data: bytes) -> Iterator[UploadedFile]:
             entries = [each for each in archive.infolist() if _is_picture_entry(each)]
             if not entries:
                 raise _wrong(NO_PICTURE, "wrong_zip")
-            if len(entries) > MOST_ENTRIES:
-                raise _wrong(TOO_MANY_PICTURES.format(count=len(entries), most=MOST_ENTRIES), "wrong_zip")
+            if len(entries) > MAX_ENTRIES:
+                raise _wrong(TOO_MANY_PICTURES.format(count=len(entries), most=MAX_ENTRIES), "wrong_zip")
             yield from _entries(archive, entries)
     except InvalidInput as error:
         yield UploadedFile(name, refused=error)
@@ -88,12 +88,14 @@ def _archive(name: str, data: bytes) -> Iterator[UploadedFile]:
 
 def _measure(data: bytes) -> None:
     """Refuse a list of entries too long to be read into memory: its stated length is checked first."""
-    if len(data) > MOST_BYTES:
-        raise _wrong(f"The zip has more than {MOST_BYTES // 1024**2} MiB. Send several smaller ones.", "too_many_bytes")
+    if len(data) > MAX_ZIP_BYTES:
+        raise _wrong(
+            f"The zip has more than {MAX_ZIP_BYTES // 1024**2} MiB. Send several smaller ones.", "too_many_bytes"
+        )
     try:
-        zip_size(data[-TAIL_BYTES:], most_listed=_MOST_LISTED, most_list_bytes=_MOST_LIST_BYTES)
+        zip_size(data[-TAIL_BYTES:], max_listed=_MAX_LISTED, max_list_bytes=_MAX_LIST_BYTES)
     except ZipRefused as error:
-        raise _wrong(f"{error} Put at most {MOST_ENTRIES} pictures into one.", "wrong_zip") from None
+        raise _wrong(f"{error} Put at most {MAX_ENTRIES} pictures into one.", "wrong_zip") from None
 
 
 def _is_picture_entry(entry: zipfile.ZipInfo) -> bool:
@@ -106,7 +108,7 @@ def _is_picture_entry(entry: zipfile.ZipInfo) -> bool:
 
 
 def _entries(archive: zipfile.ZipFile, entries: Iterable[zipfile.ZipInfo]) -> Iterator[UploadedFile]:
-    room = MOST_BYTES
+    room = MAX_ZIP_BYTES
     for entry in entries:
         try:
             data = _read(archive, entry, room)
@@ -128,7 +130,7 @@ def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, room: int) -> bytes:
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError):
         raise _wrong("This picture is damaged in the zip. Make the zip again.", "damaged_zip") from None
     if len(data) > room:
-        raise _wrong(f"The zip unpacks to more than {MOST_BYTES // 1024**2} MiB. Send several.", "too_many_bytes")
+        raise _wrong(f"The zip unpacks to more than {MAX_ZIP_BYTES // 1024**2} MiB. Send several.", "too_many_bytes")
     if data.startswith(_ARCHIVE):
         raise _wrong("This is a zip inside the zip. Put the pictures themselves into one zip.", "zip_in_zip")
     return data

@@ -26,8 +26,8 @@ from contest.teams.arxiv import paper_id
 from contest.teams.inboxes import inbox, institution
 from contest.teams.models import Entitlement, PastMember
 
-MOST_CHARACTERS = 1_000
-MOST_NAMED = 200
+MAX_CHARACTERS = 1_000
+MAX_NAMED = 200
 _LEAST = timedelta(microseconds=1)
 _END = "conflict.end"
 _ASK_WHY = "Give the reason: it stays on record beside the conflict."
@@ -48,8 +48,8 @@ def conflict_declare(
     if since > now:
         raise InvalidInput("Give a day that has begun: a conflict counts from then on.", "invalid", field="since")
     told = words.replace("\x00", "").strip()
-    if len(told) > MOST_CHARACTERS:
-        raise InvalidInput(f"Write at most {MOST_CHARACTERS:,} characters.", "invalid", field="words")
+    if len(told) > MAX_CHARACTERS:
+        raise InvalidInput(f"Write at most {MAX_CHARACTERS:,} characters.", "invalid", field="words")
     User.objects.select_for_update(no_key=True).get(pk=member.pk)  # simultaneous requests wait for each other
     _refuse_same(member, team, kind)
     held = _hold_cases([team])
@@ -93,7 +93,7 @@ def conflict_end(*, conflict_id: int, reason: str, by: User, now: datetime) -> C
     InvalidInput without a reason, NotAllowed for a member whose conflict an organizer declared: an organizer ends it.
     A conflict found by the sweep is dismissed by an organizer instead. Conflict (`over`) for one that has ended.
     """
-    said = clean_words(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
+    said = clean_words(reason, field="reason", ask=_ASK_WHY, max_length=MAX_CHARACTERS)
     found = _lock_conflict(conflict_id)
     _check_may(by, found.member)
     if found.found:
@@ -136,7 +136,7 @@ def conflict_dismiss(*, conflict_id: int, reason: str, by: User, now: datetime) 
     """
     if not is_organizer(by):
         raise NotAllowed("Only organizers dismiss a conflict.", "not_an_organizer")
-    said = clean_words(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
+    said = clean_words(reason, field="reason", ask=_ASK_WHY, max_length=MAX_CHARACTERS)
     found = _lock_conflict(conflict_id)
     if not found.found:
         raise NotAllowed("A declared conflict is not dismissed: whoever declared it ends it.", "declared")
@@ -196,8 +196,8 @@ def _address(typed: str) -> str | None:
 
 
 def _wrong(rows: list[str], read: _Reader, what: str) -> str:
-    if len(rows) > MOST_NAMED:
-        return f"Name at most {MOST_NAMED}."
+    if len(rows) > MAX_NAMED:
+        return f"Name at most {MAX_NAMED}."
     bad = [each for each in rows if not read(each)]
     return f"This is not {what}: {', '.join(bad[:3])}." if bad else ""
 

@@ -21,14 +21,14 @@ from contest.board.cases import MINIMUM_TEXT, count_fields, count_of, disclose, 
 from contest.board.models import CaseDecision
 from contest.board.motion_handlers import dry_run
 from contest.board.recusal import recused_from, teams_of_case
-from contest.core.decisions import MOST_REASON_CHARACTERS, rows_named
+from contest.core.decisions import MAX_REASON_CHARACTERS, rows_named
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
 from contest.core.models import Award, Case, Stake, Team
 from contest.defenses.selectors import owner_of
 from contest.defenses.stake_ends import lock_defenses
-from contest.defenses.staking import ASK_CRITERIA, LONGEST_WORDS
+from contest.defenses.staking import ASK_CRITERIA, MAX_CHARACTERS
 from contest.ledger.models import Account
-from contest.ledger.services import MOST_WORDS
+from contest.ledger.services import MAX_ENTRY_CHARACTERS
 from contest.ledger.withholding import subject_of
 from contest.prizes.awards import ASK_STATEMENT
 from contest.prizes.checklist import sharing
@@ -58,7 +58,7 @@ def motion_open(
     """
     if not is_on_board(by):
         raise NotAllowed("Only members of the review board decide this.", "not_on_board")
-    said = validate_text(reason, field="reason", ask=ASK_REASON, minimum=MINIMUM_TEXT, most=MOST_REASON_CHARACTERS)
+    said = validate_text(reason, field="reason", ask=ASK_REASON, minimum=MINIMUM_TEXT, max_length=MAX_REASON_CHARACTERS)
     rows = {table: sorted(numbers) for table, numbers in subject.items()}
     teams = teams_concerned(rows)
     _hold(teams, rows)
@@ -140,7 +140,7 @@ def motion_drop(*, case: Case, by: User, now: datetime) -> CaseDecision:
 
 def stakes_move(defenses: Sequence[Defense], criteria: str, reason: str, *, by: User, now: datetime) -> Case:
     """Open a motion to stake defenses together, by criteria that are published (R32)."""
-    said = clean_words(criteria, field="criteria", ask=ASK_CRITERIA, most=LONGEST_WORDS)
+    said = clean_words(criteria, field="criteria", ask=ASK_CRITERIA, max_length=MAX_CHARACTERS)
     subject = {"defense": [each.pk for each in defenses]}
     return motion_open(DecisionKind.STAKE, subject=subject, reason=reason, by=by, now=now, criteria=said)
 
@@ -170,7 +170,7 @@ def revoke_move(grant: Entitlement, *, reason: str, by: User, now: datetime) -> 
 
 def award_move(stake: Stake, *, statement: str, reason: str, by: User, now: datetime) -> Case:
     """Open a motion to award the prize to a stake and those that share it, with a public statement (R36)."""
-    said = clean_words(statement, field="statement", ask=ASK_STATEMENT, most=MOST_WORDS)
+    said = clean_words(statement, field="statement", ask=ASK_STATEMENT, max_length=MAX_ENTRY_CHARACTERS)
     group = sharing(stake, now=now)
     subject = {"stake": [each.pk for each in group], "defense": [each.defense_id for each in group]}
     told = {"statement": said, "stake": stake.pk}

@@ -21,7 +21,7 @@ from contest.core.enums import CaseState, DecisionKind
 from contest.core.models import BoardDecision, Case
 from policy.selectors import policy_in_force
 
-MOST_REASON_CHARACTERS = 4_000
+MAX_REASON_CHARACTERS = 4_000
 Subject = Mapping[str, Sequence[int]]
 _Row = TypeVar("_Row", bound=Model)
 
@@ -54,7 +54,7 @@ def record_decision(
     if by.motion.motion != kind or by.motion.state != CaseState.OPEN:
         raise NotAllowed("The board decides this by its votes, once.", "no_mandate")
     ask = "Give the reason: it is published with the decision."
-    said = clean_words(reason, field="reason", ask=ask, most=MOST_REASON_CHARACTERS)
+    said = clean_words(reason, field="reason", ask=ask, max_length=MAX_REASON_CHARACTERS)
     decision = BoardDecision.objects.create(
         kind=kind,
         subject={table: sorted(rows) for table, rows in subject.items()},

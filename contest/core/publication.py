@@ -89,7 +89,7 @@ def released_of_attacks(attacks: Collection[Attack]) -> set[int]:
     return set(published_images().filter(attacks__in=attacks).values_list("pk", flat=True))
 
 
-def newest_rulings_released(most: int) -> list[Ruling]:
+def newest_rulings_released(limit: int) -> list[Ruling]:
     """Return the rulings in force on public pictures (R24), the most recent first, with their pictures."""
     rows = rulings_in_force().filter(released("image__")).select_related("image")
-    return list(rows.order_by("-decided_at", "-pk")[:most])
+    return list(rows.order_by("-decided_at", "-pk")[:limit])

@@ -7,16 +7,16 @@ from datetime import datetime
 from common.database.grouping import grouped
 from common.remembered import remembered
 from labeling.enums import StuckCause
-from labeling.stuck_panels import AWAY_AFTER, MOST_LOOKED_AT, StuckPanel, stuck_panels
+from labeling.stuck_panels import AWAY_AFTER, MAX_SEARCHED, StuckPanel, stuck_panels
 
 FRESH_SECONDS = 60
-MOST_NAMED = 10
+MAX_NAMED = 10
 _DAYS = AWAY_AFTER.days
 
 
 @dataclass(frozen=True, slots=True)
 class StuckGroup:
-    """The stuck panels of one cause, the longest waiting first; at most MOST_LOOKED_AT of each kind are searched."""
+    """The stuck panels of one cause, the longest waiting first; at most MAX_SEARCHED of each kind are searched."""
 
     cause: StuckCause
     panels: tuple[StuckPanel, ...]
@@ -35,7 +35,7 @@ class StuckGroup:
     def count_words(self) -> str:
         """Return how many pictures these are, in words."""
         count = len(self.panels)
-        more = " or more" if count >= MOST_LOOKED_AT else ""
+        more = " or more" if count >= MAX_SEARCHED else ""
         return f"{count:,}{more} picture{'' if count == 1 else 's'}"
 
     @property
@@ -52,7 +52,7 @@ class StuckGroup:
     @property
     def named(self) -> tuple[StuckPanel, ...]:
         """Return the panels that a page or a letter names."""
-        return self.panels[:MOST_NAMED]
+        return self.panels[:MAX_NAMED]
 
     @property
     def others(self) -> int:

@@ -19,7 +19,7 @@ from contest.core.teams import final_team
 from picture_files.refusals import PictureRefused
 from policy.selectors import policy_in_force
 
-MOST_REFUSED_AN_HOUR = {UploadKind.ATTACK: 60, UploadKind.DEFENSE: 20}
+MAX_REFUSED_PER_HOUR = {UploadKind.ATTACK: 60, UploadKind.DEFENSE: 20}
 _WHAT = {
     UploadKind.ATTACK: ("pictures", "The page of your attacks says what is wrong with a picture before it is sent."),
     UploadKind.DEFENSE: (
@@ -33,7 +33,7 @@ TOO_MANY_REFUSED = "too_many_refused"
 def check_upload_rate(team: Team, kind: UploadKind) -> None:
     """Raise TooMany (`too_many_refused`) for a team that has reached the most refusals of an hour."""
     now = timezone.now()
-    if rates.increment(_key(team, kind), now=now) >= MOST_REFUSED_AN_HOUR[kind]:
+    if rates.increment(_key(team, kind), now=now) >= MAX_REFUSED_PER_HOUR[kind]:
         raise _too_many(kind, now)
 
 
@@ -77,7 +77,7 @@ def _too_many(kind: UploadKind, now: datetime) -> TooMany:
     what, hint = _WHAT[kind]
     again = to_the_second(rates.hour_ends(now), policy_in_force(now).policy.time_zone)
     words = (
-        f"{MOST_REFUSED_AN_HOUR[kind]} {what} of your team were refused in this hour, which is the most. {hint} "
+        f"{MAX_REFUSED_PER_HOUR[kind]} {what} of your team were refused in this hour, which is the most. {hint} "
         f"More are taken from {again} on. "
         "This one was neither looked at nor kept, and nothing that came behind it."
     )

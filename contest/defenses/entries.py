@@ -26,8 +26,8 @@ from scoring.models import Defense
 from scoring.trials import submitted_files
 from scoring.trials.selectors import eligibility_of
 
-LONGEST_LICENCE = 200
-LONGEST_DESCRIPTION = 4_000
+MAX_LICENCE_CHARACTERS = 200
+MAX_DESCRIPTION_CHARACTERS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,11 @@ def _wrong(texts: Mapping[str, str], archive: Path | None) -> dict[str, str]:
         submitted_files.checked_name(texts["name"])
     except InvalidInput as error:
         found["name"] = error.message
-    if not 0 < len(texts["licence"]) <= LONGEST_LICENCE or not texts["licence"].isprintable():
-        words = f"Name the licence in one line of at most {LONGEST_LICENCE} characters, for example Apache-2.0."
+    if not 0 < len(texts["licence"]) <= MAX_LICENCE_CHARACTERS or not texts["licence"].isprintable():
+        words = f"Name the licence in one line of at most {MAX_LICENCE_CHARACTERS} characters, for example Apache-2.0."
         found["licence"] = words
-    if len(texts["description"]) > LONGEST_DESCRIPTION:
-        found["description"] = f"Describe it in at most {LONGEST_DESCRIPTION:,} characters."
+    if len(texts["description"]) > MAX_DESCRIPTION_CHARACTERS:
+        found["description"] = f"Describe it in at most {MAX_DESCRIPTION_CHARACTERS:,} characters."
     if (archive is None) == (not texts["image"]):
         found["archive"] = "Hand in either the archive of the image, or its name and digest in a registry."
     return found

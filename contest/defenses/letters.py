@@ -26,7 +26,7 @@ from policy.selectors import policy_in_force
 from scoring.models import Defense
 
 # The most pictures that broke a defense that a message names.
-MOST_NAMED = 10
+MAX_NAMED = 10
 
 
 def notify_not_eligible(*, now: datetime) -> int:
@@ -119,8 +119,8 @@ def notify_stake_changed(stake: Stake, *, now: datetime, reason: str = "") -> No
         amount=money(stake.cents, policy.currency),
         at=to_the_second(stake.ended_at or now, policy.time_zone),
         week=broke.week,
-        by=[_attack_context(attack) for attack in broke.attacks[:MOST_NAMED]],
-        more=max(len(broke.attacks) - MOST_NAMED, 0),
+        by=[_attack_context(attack) for attack in broke.attacks[:MAX_NAMED]],
+        more=max(len(broke.attacks) - MAX_NAMED, 0),
         told_with=broke.told_with,
         reason=words,
         **_pages(stake.defense),

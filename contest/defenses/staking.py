@@ -24,11 +24,11 @@ from contest.teams.services import lock_captain
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 
-MOST_IN_A_BATCH = 50
-LONGEST_WORDS = 4_000
+MAX_BATCH = 50
+MAX_CHARACTERS = 4_000
 ASK_CRITERIA = "Give the criteria by which these were chosen: they are published."
 _ASK_WHY = "Say why the board should return it."
-LONGEST_RECEIPT = 200
+MAX_RECEIPT_CHARACTERS = 200
 
 # By the board --------------------------------------------------------------------------------------------------------
 
@@ -43,9 +43,9 @@ def stake_batch(
     reason, Conflict for a defense that cannot be staked (`not_published`, `broken`, `staked` ...) and if the
     attackers' half has too little (`not_enough`).
     """
-    criteria = clean_words(criteria, field="criteria", ask=ASK_CRITERIA, most=LONGEST_WORDS)
-    if not 0 < len(defenses) <= MOST_IN_A_BATCH:
-        raise InvalidInput(f"Choose between 1 and {MOST_IN_A_BATCH} defenses.", "invalid", field="defenses")
+    criteria = clean_words(criteria, field="criteria", ask=ASK_CRITERIA, max_length=MAX_CHARACTERS)
+    if not 0 < len(defenses) <= MAX_BATCH:
+        raise InvalidInput(f"Choose between 1 and {MAX_BATCH} defenses.", "invalid", field="defenses")
     chosen = lock_defenses(defense.pk for defense in defenses)
     for defense in chosen:
         stakes_revive(defense, now=now)
@@ -124,8 +124,8 @@ def stake_receive(stake: Stake, receipt: str, *, by: User, now: datetime) -> Sta
     if not is_organizer(by):
         raise NotAllowed("Only organizers record payments.", "not_an_organizer")
     receipt = receipt.replace("\x00", "").strip()
-    if not receipt or len(receipt) > LONGEST_RECEIPT or not receipt.isprintable():
-        words = f"Say which payment it was, in one line of at most {LONGEST_RECEIPT} characters."
+    if not receipt or len(receipt) > MAX_RECEIPT_CHARACTERS or not receipt.isprintable():
+        words = f"Say which payment it was, in one line of at most {MAX_RECEIPT_CHARACTERS} characters."
         raise InvalidInput(words, "invalid", field="receipt")
     stake = lock_stake(stake.pk)
     _refuse_receipt(stake)
@@ -177,7 +177,7 @@ def return_request(stake: Stake, reason: str, *, by: User, now: datetime) -> Sta
     Raises NotAllowed for others, InvalidInput without a reason, Conflict for one that is not at stake or was requested
     before.
     """
-    reason = clean_words(reason, field="reason", ask=_ASK_WHY, most=LONGEST_WORDS)
+    reason = clean_words(reason, field="reason", ask=_ASK_WHY, max_length=MAX_CHARACTERS)
     with transaction.atomic():
         team = lock_captain(by)
         found = lock_stake(stake.pk)

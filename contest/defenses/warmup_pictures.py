@@ -11,10 +11,10 @@ from labeling.enums import Label, Origin
 from scoring.arrays import load_arrays
 
 
-def contest_pictures(most: int | None = None) -> list[LabelledPicture]:
+def contest_pictures(limit: int | None = None) -> list[LabelledPicture]:
     """Return the valid pictures of the organizers' dataset whose week is released, each under its ID.
 
-    So everybody has them, and none of them was made to mislead a defense. With `most`, only so many, half of each
+    So everybody has them, and none of them was made to mislead a defense. With `limit`, only so many, half of each
     class; UnusablePictures if a class has none.
     """
     rulings = rulings_in_force().filter(released("image__"), image__origin=Origin.DATASET, label__in=list(Label))
@@ -22,7 +22,7 @@ def contest_pictures(most: int | None = None) -> list[LabelledPicture]:
     found = [_picture(name, sha, size, is_bird=label == Label.BIRD) for name, sha, size, label in rows]
     if {each.of_class for each in found} != set(CLASSES):
         raise UnusablePictures("no picture of each class is valid and released yet: name a folder with --pictures")
-    return in_order(found, most)
+    return in_order(found, limit)
 
 
 def _picture(name: str, sha: str, size: int, *, is_bird: bool) -> LabelledPicture:

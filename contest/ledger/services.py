@@ -20,8 +20,8 @@ from contest.ledger.currency_lock import currency_begin
 from contest.ledger.letters import notify_posted
 from contest.ledger.models import Account, LedgerEntry
 
-MOST_CENTS = 10**14
-MOST_WORDS = 1_000
+MAX_CENTS = 10**14
+MAX_ENTRY_CHARACTERS = 1_000
 HALVES = (AccountKind.ATTACKERS, AccountKind.DEFENDERS)
 CHECK_EVERY = timedelta(days=1)
 _ASK_SOURCE = "Say where the money came from: the reason is public."
@@ -62,7 +62,7 @@ def move(
     currency (`currency_changes`); InvalidInput for zero or negative cents.
     """
     currency_begin(now)
-    if not 0 < cents <= MOST_CENTS:
+    if not 0 < cents <= MAX_CENTS:
         raise InvalidInput("An entry moves at least one cent.", "invalid", field="cents")
     try:
         with transaction.atomic():
@@ -104,8 +104,8 @@ def pool_deposit(*, cents: int, reason: str, by: User, now: datetime) -> LedgerE
 
     An odd cent stays in the pool until the next odd deposit. InvalidInput without a reason or a sum.
     """
-    said = clean_words(reason, field="reason", ask=_ASK_SOURCE, most=MOST_WORDS)
-    if not 0 < cents <= MOST_CENTS:
+    said = clean_words(reason, field="reason", ask=_ASK_SOURCE, max_length=MAX_ENTRY_CHARACTERS)
+    if not 0 < cents <= MAX_CENTS:
         raise InvalidInput("Give the sum in whole cents, more than none.", "invalid", field="cents")
     outside, pool = ledger_account(AccountKind.OUTSIDE), ledger_account(AccountKind.POOL)
     lock_accounts([outside, pool, *map(ledger_account, HALVES)])

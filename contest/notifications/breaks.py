@@ -15,7 +15,7 @@ from contest.core.publication import released
 from contest.core.weeks import week_at
 from contest.defenses.selectors import first_sent_at, owner_of
 from contest.outbox.grouped_facts import (
-    MOST_NAMED,
+    MAX_NAMED,
     NEWS,
     PATIENCE,
     attacks_by_team_and_week,
@@ -63,8 +63,8 @@ def _notify_broke(
         about=reverse("attacks"),
         now=now,
         week=week,
-        rows=[_broke(attack, each.defense) for attack, each in fresh[:MOST_NAMED]],
-        more=max(len(fresh) - MOST_NAMED, 0),
+        rows=[_broke(attack, each.defense) for attack, each in fresh[:MAX_NAMED]],
+        more=max(len(fresh) - MAX_NAMED, 0),
     )
 
 
@@ -93,7 +93,7 @@ def _notify_broken(defense: Defense, breaks: Sequence[Break], now: datetime) -> 
     fresh = [each for each in breaks if each.pk in wanted and each.image_id in receipts]
     if not fresh:
         return 0
-    named = fresh[:MOST_NAMED]
+    named = fresh[:MAX_NAMED]
     return notify_facts(
         owner,
         MessageKind.DEFENSE_BROKEN,

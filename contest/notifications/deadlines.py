@@ -12,7 +12,7 @@ from contest.core.enums import AppealSide, EntitlementState, EntitlementStepKind
 from contest.core.models import Attack, Team
 from contest.core.teams import final_team
 from contest.notifications.verdicts import defending_teams, grounds_not_notified, in_contest_time
-from contest.outbox.grouped_facts import MOST_NAMED, NEWS, notify_facts, receipts_of, senders_may_know
+from contest.outbox.grouped_facts import MAX_NAMED, NEWS, notify_facts, receipts_of, senders_may_know
 from contest.outbox.writing import notify
 from contest.teams.letters import link_to
 from contest.teams.models import Entitlement
@@ -44,15 +44,15 @@ def _notify_closing(team: Team, now: datetime) -> int:
     fresh = grounds_not_notified(MessageKind.APPEALS_CLOSING, team, soon)
     if not fresh or fresh[0].until > now + BEFORE:
         return 0
-    receipts = receipts_of((each.ruling.image_id for each in fresh[:MOST_NAMED]), now=now)
+    receipts = receipts_of((each.ruling.image_id for each in fresh[:MAX_NAMED]), now=now)
     return notify_facts(
         team,
         MessageKind.APPEALS_CLOSING,
         [(team.pk, each.ruling.pk) for each in fresh],
         about=reverse("appeals"),
         now=now,
-        rows=[_row(each, receipts.get(each.ruling.image_id)) for each in fresh[:MOST_NAMED]],
-        more=max(len(fresh) - MOST_NAMED, 0),
+        rows=[_row(each, receipts.get(each.ruling.image_id)) for each in fresh[:MAX_NAMED]],
+        more=max(len(fresh) - MAX_NAMED, 0),
         first=in_contest_time(fresh[0].until),
     )
 

@@ -19,7 +19,7 @@ from contest.core.models import Attack, Stake, Team
 from contest.core.teams import teams_counted_together
 from contest.defenses.selectors import owner_of
 from contest.outbox.grouped_facts import (
-    MOST_NAMED,
+    MAX_NAMED,
     NEWS,
     PATIENCE,
     attacks_by_team_and_week,
@@ -59,8 +59,8 @@ def _notify_verdicts(team: Team, week: str, attacks: Sequence[Attack], now: date
         about=reverse("attacks"),
         now=now,
         week=week,
-        rows=[_verdict(attack, rulings[attack.image_id]) for attack in attacks[:MOST_NAMED]],
-        more=max(len(attacks) - MOST_NAMED, 0),
+        rows=[_verdict(attack, rulings[attack.image_id]) for attack in attacks[:MAX_NAMED]],
+        more=max(len(attacks) - MAX_NAMED, 0),
     )
 
 
@@ -95,7 +95,7 @@ def notify_valid(*, now: datetime) -> int:
     """Tell the teams with a defense at stake which pictures were ruled valid that can break it (R18), with the last
     moment to appeal; return how many messages.
 
-    The message selects pictures whether or not they break the defense, and names the first MOST_NAMED: it must not
+    The message selects pictures whether or not they break the defense, and names the first MAX_NAMED: it must not
     reveal earlier than the release which of them break it.
     """
     return sum(_notify_valid(team, now) for team in defending_teams(now=now))
@@ -112,8 +112,8 @@ def _notify_valid(team: Team, now: datetime) -> int:
         about=reverse("appeals"),
         now=now,
         defenses=sorted({each.defense.name for each in fresh if each.defense}),
-        rows=[_valid(each) for each in fresh[:MOST_NAMED]],
-        more=max(len(fresh) - MOST_NAMED, 0),
+        rows=[_valid(each) for each in fresh[:MAX_NAMED]],
+        more=max(len(fresh) - MAX_NAMED, 0),
         last_day=in_contest_time(max(each.until for each in fresh)),
     )
 

@@ -15,7 +15,7 @@ _LEFT, _RIGHT, _TOP, _GROUND = 40, 4, 18, 124
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 # Hours between two points of the past: finer ones would not be visible.
 _STEP = 4
-_MOST_TICKS = 6
+_MAX_TICKS = 6
 
 Spread = tuple[int, int, int]
 
@@ -141,4 +141,4 @@ def _ticks(scale: _Scale, zone: str) -> list[Tick]:
     while day < scale.last:
         found.append(Tick(scale.x(day), f"{day:%a} {day.day}"))
         day += _DAY
-    return found[:: -(-len(found) // _MOST_TICKS) or 1]
+    return found[:: -(-len(found) // _MAX_TICKS) or 1]

@@ -48,8 +48,8 @@ SURE = 0.99
 # If a week's chance is below this, the page says how many more taskers would raise it to this.
 GOOD = 0.95
 MORE_TASKERS = (1, 2, 3, 5, 10)
-MOST_PICTURES = 5_000
-FEWEST_ANSWERS = 20
+MAX_PICTURES = 5_000
+MIN_ANSWERS = 20
 _HOUR = timedelta(hours=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -189,7 +189,7 @@ def read_deadlines(*, now: datetime) -> DeadlineForecast:
         why_not=_why_not(hours, workers, len(waiting)) if waiting else "",
         hours=_hour_chart(workers, now, policy.time_zone),
     )
-    if len(waiting) > MOST_PICTURES:
+    if len(waiting) > MAX_PICTURES:
         return found
     return _with_weeks(found, waiting, workers, names)
 
@@ -224,7 +224,7 @@ def _in_panels() -> Iterator[UnfinishedPicture]:
     """The pictures in open panels in the order of the queue: urgent ones (R19), fewest missing answers, oldest."""
     panels = Panel.objects.filter(state=PanelState.OPEN).order_by("-urgent", "missing", "waiting_since", "pk")
     columns = ("image_id", "image__public_id", "missing", "waiting_since", "image__received_at", "urgent")
-    rows = panels.values_list(*columns)[: MOST_PICTURES + 1]
+    rows = panels.values_list(*columns)[: MAX_PICTURES + 1]
     named = _Names()
     for image, public_id, missing, since, received, again in rows:
         yield UnfinishedPicture(image, public_id, missing, since, "" if again else named.of(received))
@@ -232,7 +232,7 @@ def _in_panels() -> Iterator[UnfinishedPicture]:
 
 def _without_panel(now: datetime, panel_size: int) -> Iterator[UnfinishedPicture]:
     due = Image.objects.filter(dealt_at__isnull=True, label_from__lte=now).order_by("label_from", "pk")
-    rows = due.values_list("pk", "public_id", "label_from", "received_at")[: MOST_PICTURES + 1]
+    rows = due.values_list("pk", "public_id", "label_from", "received_at")[: MAX_PICTURES + 1]
     named = _Names()
     for image, public_id, since, received in rows:
         yield UnfinishedPicture(image, public_id, panel_size, since or now, named.of(received))
@@ -296,9 +296,9 @@ def _why_not(hours: Mapping[int, Counter[int]], workers: Sequence[TaskerPace], p
     oldest = max((max(count, default=0) for count in hours.values()), default=0)
     if not workers:
         return "No answer in the last 24 hours: no forecast."
-    if pictures > MOST_PICTURES:
-        return f"More than {MOST_PICTURES:,} pictures wait: too many for a forecast of each."
-    if answers < FEWEST_ANSWERS:
+    if pictures > MAX_PICTURES:
+        return f"More than {MAX_PICTURES:,} pictures wait: too many for a forecast of each."
+    if answers < MIN_ANSWERS:
         return f"Only {answers} answers by those at work in the last {DAYS} days: too few for a forecast."
     if oldest < HOURS - 1:
         return f"Those at work began {oldest + 1} h ago: a forecast needs what they do in a whole day."

@@ -15,8 +15,8 @@ from monitoring.rules import QUESTIONS
 
 WEEKS = 2
 # At most this many of the newest rulings are read.
-MOST_PANELS = 500
-MOST_LISTED = 10
+MAX_PANELS = 500
+MAX_LISTED = 10
 FRESH_SECONDS = 300
 OUTLINE = "outline"
 NAMES = {
@@ -61,7 +61,7 @@ class QuestionDisagreement:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """The panels ruled on in the last WEEKS weeks, MOST_PANELS of them at most."""
+    """The panels ruled on in the last WEEKS weeks, MAX_PANELS of them at most."""
 
     panels: int
     questions: tuple[QuestionDisagreement, ...]
@@ -79,7 +79,7 @@ def read_disagreement(*, now: datetime) -> Disagreement:
     since = now - timedelta(weeks=WEEKS)
     rulings = Ruling.objects.filter(decided_at__gt=since, decided_at__lte=now, decided_by=DecidedBy.RULES)
     newest = rulings.order_by("-decided_at", "-pk").values_list("panel_id", "image__public_id")
-    pictures = dict(newest[:MOST_PANELS])
+    pictures = dict(newest[:MAX_PANELS])
     together = company(pictures)
     asked, differing = Counter[str](), list[DisagreedPicture]()
     for panel, public_id in pictures.items():
@@ -96,7 +96,7 @@ def read_disagreement(*, now: datetime) -> Disagreement:
     most = sorted((each for each in differing if each.questions), key=_most_first)
     shares = [charts.ChartValue(each.name, round(100 * each.share)) for each in questions if each.share is not None]
     chart = charts.bars("disagreement", "Panels whose members differed, percent", shares)
-    return Disagreement(len(pictures), questions, tuple(most[:MOST_LISTED]), chart)
+    return Disagreement(len(pictures), questions, tuple(most[:MAX_LISTED]), chart)
 
 
 def _answers_in_words(members: Sequence[AnswerRow]) -> dict[str, list[object]]:

@@ -9,9 +9,9 @@ from labeling.enums import TaskerState
 from labeling.models import MonitoringEvent, StateChange, Tasker
 
 LATELY = timedelta(days=7)
-MOST_LISTED = 10
+MAX_LISTED = 10
 # At most this many of the newest events are read.
-_MOST_EVENTS = 500
+_MAX_EVENTS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,13 @@ class FlaggedTasker:
 
 
 def flagged_taskers(*, now: datetime) -> tuple[FlaggedTasker, ...]:
-    """Return at most MOST_LISTED taskers to look at: paused ones first, since they wait; then the newest."""
+    """Return at most MAX_LISTED taskers to look at: paused ones first, since they wait; then the newest."""
     events = MonitoringEvent.objects.filter(fired_at__gt=now - LATELY, tasker__left_at__isnull=True)
-    newest = events.select_related("rule", "tasker").order_by("-fired_at", "-pk")[:_MOST_EVENTS]
+    newest = events.select_related("rule", "tasker").order_by("-fired_at", "-pk")[:_MAX_EVENTS]
     fired = grouped((event.tasker, event) for event in newest)
     since = _paused_since()
     found = [_noticed(tasker, fired.get(tasker, []), since.get(tasker)) for tasker in fired.keys() | since.keys()]
-    return tuple(sorted(found, key=_first)[:MOST_LISTED])
+    return tuple(sorted(found, key=_first)[:MAX_LISTED])
 
 
 def _noticed(tasker: Tasker, events: Sequence[MonitoringEvent], paused: datetime | None) -> FlaggedTasker:

@@ -25,7 +25,7 @@ DAYS = 7
 HOURS = 24
 TRIALS = 1_000
 # The forecast ends after this time.
-MOST_DAYS = 60
+MAX_DAYS = 60
 _SEED = 2_026
 _Draws: TypeAlias = NDArray[Any]
 
@@ -98,7 +98,7 @@ def left_by_day(
     in a tenth of the trials, in half of them, and in nine tenths."""
     if not tasks:
         return []
-    ends: list[float] = [*range(HOURS, int(min(hours, MOST_DAYS * HOURS)) + 1, HOURS)]
+    ends: list[float] = [*range(HOURS, int(min(hours, MAX_DAYS * HOURS)) + 1, HOURS)]
     ends += [hours] if hours > (ends[-1] if ends else 0) else []
     demand, useful = _demand(tasks, workers, lost)[-1], [_new_to(worker, tasks)[-1] for worker in workers]
     never = sum(max(task.needs - _able(task, workers), 0) for task in tasks)
@@ -156,7 +156,7 @@ def _able(task: Task, workers: Sequence[TaskerPace]) -> int:
 
 def _answers_within(workers: Sequence[TaskerPace], hours: float) -> list[_Draws]:
     """The answers of each tasker within `hours`, one number for each trial."""
-    whole, rest = divmod(min(max(hours, 0.0), MOST_DAYS * HOURS), HOURS)
+    whole, rest = divmod(min(max(hours, 0.0), MAX_DAYS * HOURS), HOURS)
     spans = [float(HOURS)] * int(whole) + ([rest] if rest else [])
     days = _days_taken(len(spans))
     return [_given_by(worker, spans, days) for worker in workers]
@@ -191,14 +191,14 @@ def _within(worker: TaskerPace, hours: float) -> _Draws:
 
 def usual_hours(tasks: Sequence[Task], workers: Sequence[TaskerPace], *, lost: float = 0.0) -> float | None:
     """Return after how many hours the last picture is finished if every day is a usual one; None where it is not
-    within MOST_DAYS."""
+    within MAX_DAYS."""
     if not tasks:
         return 0.0
     if not all(_possible(task, workers) for task in tasks):
         return None
-    hours = np.zeros(MOST_DAYS * HOURS)
+    hours = np.zeros(MAX_DAYS * HOURS)
     for worker in workers:
-        usual = np.cumsum(np.tile(np.mean(worker.days, axis=0), MOST_DAYS))
+        usual = np.cumsum(np.tile(np.mean(worker.days, axis=0), MAX_DAYS))
         hours += np.minimum(usual, _new_to(worker, tasks)[-1])
     found = np.nonzero(hours >= _demand(tasks, workers, lost)[-1] - 1e-6)[0]
     return float(found[0] + 1) if len(found) else None

@@ -15,14 +15,14 @@ from monitoring.statistics import wilson
 from policy.numbers import Policy
 
 ACTIVE = timedelta(days=7)
-MOST_LISTED = 5
+MAX_LISTED = 5
 # A picture is nearly used up from this share of its allowed uses on.
 _WORN_PERCENT = 80
 # This few remaining pictures last a day or two.
 FEW = 10
 # A picture is suspicious if, after this many answers, the upper end of its pass rate's interval is under half.
 _SUSPICIOUS_SHARE = 0.5
-_FEWEST_ANSWERS = 5
+_MIN_ANSWERS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class SuspiciousGold:
 def gold_supply(policy: Policy, *, now: datetime) -> dict[str, Any]:
     """Return the state of the gold: pictures in use, uses left of all of them, pictures nearly used up, held, used up.
 
-    `left` are those with the least gold, MOST_LISTED at most; `taskers` is the number of all qualified taskers who
+    `left` are those with the least gold, MAX_LISTED at most; `taskers` is the number of all qualified taskers who
     answered in the last seven days, `short` how many of these have under `few`.
     """
     cap = policy.gold_most_uses
@@ -72,7 +72,7 @@ def gold_supply(policy: Policy, *, now: datetime) -> dict[str, Any]:
         "taskers": len(left),
         "short": sum(each.pictures < FEW for each in left),
         "few": FEW,
-        "left": left[:MOST_LISTED],
+        "left": left[:MAX_LISTED],
         "suspicious": _suspicious(),
         "chart": _chart(counts),
     }
@@ -107,9 +107,9 @@ def _suspicious() -> tuple[SuspiciousGold, ...]:
     by_picture = marks.values_list("known__image__public_id")
     rates = by_picture.annotate(hits=Count("pk", filter=Q(right=True)), asked=Count("pk"))
     found = [SuspiciousGold(name, right, asked) for name, right, asked in rates if _fails(right, asked)]
-    return tuple(sorted(found, key=lambda each: (each.right / each.asked, each.public_id))[:MOST_LISTED])
+    return tuple(sorted(found, key=lambda each: (each.right / each.asked, each.public_id))[:MAX_LISTED])
 
 
 def _fails(right: int, asked: int) -> bool:
-    bounds = wilson(right, asked) if asked >= _FEWEST_ANSWERS else None
+    bounds = wilson(right, asked) if asked >= _MIN_ANSWERS else None
     return bounds is not None and bounds[1] < _SUSPICIOUS_SHARE

@@ -15,7 +15,7 @@ from scoring.models import Run, Trial
 # A sweep takes a lease back within seconds of its end: a lease still there after this means that no sweep runs.
 SWEPT_WITHIN = timedelta(minutes=2)
 LONG = timedelta(hours=2)
-MOST_LISTED = 10
+MAX_LISTED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class HangingLease:
 
 
 def hanging_leases(*, now: datetime) -> tuple[HangingLease, ...]:
-    """Return the stuck leases, oldest first, at most MOST_LISTED of each kind."""
+    """Return the stuck leases, oldest first, at most MAX_LISTED of each kind."""
     return tuple(sorted([*_not_swept(now), *_renewed_for_hours(now), *_silent(now)], key=lambda each: each.since))
 
 
@@ -48,7 +48,7 @@ def _not_swept(now: datetime) -> Iterator[HangingLease]:
 def _renewed_for_hours(now: datetime) -> Iterator[HangingLease]:
     held = Assignment.objects.filter(state=AssignmentState.LEASED, expires_at__gt=now, leased_at__lte=now - LONG)
     rows = held.order_by("leased_at", "pk").values_list("tasker__public_id", "image__public_id", "leased_at")
-    for tasker, image, since in rows[:MOST_LISTED]:
+    for tasker, image, since in rows[:MAX_LISTED]:
         help = f"Pausing {tasker} gives the picture back"
         yield HangingLease(f"{image} held and renewed by {tasker}", since, help, "organizer-tasker", tasker)
 
@@ -58,6 +58,6 @@ def _silent(now: datetime) -> Iterator[HangingLease]:
     for name, work in (("Run", Run), ("Trial", Trial)):
         late: QuerySet[Any] = work._default_manager.filter(state=RunState.RUNNING, lease_until__lte=now)
         rows = late.order_by("lease_until", "pk").values_list("pk", "defense__name", "worker", "lease_until")
-        for pk, defense, worker, since in rows[:MOST_LISTED]:
+        for pk, defense, worker, since in rows[:MAX_LISTED]:
             what = f"{name} {pk} of {defense}: {worker} is silent"
             yield HangingLease(what, since, "See whether the scorer is at work", "scoring-queue")

@@ -15,7 +15,7 @@ from contest.board.case_sweep import reminded_lately
 from contest.core.enums import CaseState
 from contest.core.models import Case
 
-MOST_LISTED = 10
+MAX_LISTED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def case_backlog(*, now: datetime) -> dict[str, Any]:
 
 def _listed(undecided: Q, now: datetime) -> Iterator[LateCase]:
     rows = Case.objects.filter(undecided).order_by("due_at", "pk").values_list("public_id", "due_at", "told_at")
-    shown = list(rows[:MOST_LISTED])
+    shown = list(rows[:MAX_LISTED])
     reminded = reminded_lately((public_id for public_id, _, _ in shown), now=now)
     for public_id, due_at, told_at in shown:
         late = due_at <= now

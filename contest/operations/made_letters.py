@@ -17,7 +17,7 @@ from contest.core.enums import MessageKind, MessageRate
 from contest.outbox.kinds import KINDS
 from contest.outbox.letters import digest_mail_of, mail_of
 from contest.outbox.models import Digest, Message, Posted
-from contest.outbox.posting import MOST_TRIES, NOBODY, failing_letters, lost_letters, post_again
+from contest.outbox.posting import MAX_TRIES, NOBODY, failing_letters, lost_letters, post_again
 from contest.releases.models import ReleaseLetter
 
 _SMTP = "django.core.mail.backends.smtp.EmailBackend"
@@ -118,10 +118,10 @@ def _state(row: Posted, now: datetime) -> tuple[str, str, bool]:
         return "valid", "sent", False
     if row.taken_at is not None:
         return _state_in_words(row, now)
-    if row.tries >= MOST_TRIES:
+    if row.tries >= MAX_TRIES:
         return "rejected", "given up", True
     if row.tries:
-        return "rejected", f"failed {row.tries} of {MOST_TRIES} times", True
+        return "rejected", f"failed {row.tries} of {MAX_TRIES} times", True
     return "open", _waiting(row), False
 
 
@@ -155,7 +155,7 @@ def retry_given_up() -> int:
 # In the demo --------------------------------------------------------------------------------------------------------
 
 
-def filed_letters(most: int) -> list[dict[str, str]]:
+def filed_letters(limit: int) -> list[dict[str, str]]:
     """Return the newest letters in the demo's folder that have no row, such as invitations and links to new passwords;
     empty outside the demo."""
     folder = Path(settings.EMAIL_FILE_PATH) if settings.DEMO and settings.EMAIL_FILE_PATH else None
@@ -164,9 +164,9 @@ def filed_letters(most: int) -> list[dict[str, str]]:
     found: list[dict[str, str]] = []
     for path in sorted(folder.glob("*.log"), reverse=True):
         found += [_filed(each) for each in _parsed(path) if not _is_listed(each)]
-        if len(found) >= most:
+        if len(found) >= limit:
             break
-    return found[:most]
+    return found[:limit]
 
 
 def _parsed(path: Path) -> list[Parsed]:

@@ -44,7 +44,7 @@ from scoring.selectors import dead_runs, is_randomised, predictions_in_force
 
 FRESH_SECONDS = 5
 AT_WORK = timedelta(minutes=15)
-MOST_LISTED = 20
+MAX_LISTED = 20
 LATEST_ANSWERS = 500
 # Counting a week's waiting pictures reads each of them, so it is cached longer.
 _WAITING_SECONDS = 60
@@ -131,7 +131,7 @@ def read_overview(*, now: datetime) -> dict[str, Any]:
         "cases": board,
         "defenses": figures,
         "reruns": reruns_not_over(),
-        "dead_runs": tuple(dead.select_related("defense").order_by("-finished_at", "-pk")[:MOST_LISTED]),
+        "dead_runs": tuple(dead.select_related("defense").order_by("-finished_at", "-pk")[:MAX_LISTED]),
         "dead_count": dead.count(),
         "releases": _releases(),
         "next_release": _next_release(week),
@@ -257,7 +257,7 @@ def _at_work(now: datetime, policy: Policy) -> list[dict[str, Any]]:
 
 def _releases() -> list[dict[str, Any]]:
     """Return the newest parts of the record; `here` says that its zip is in the release folder of this machine."""
-    newest = Release.objects.order_by("-pk")[:MOST_LISTED]
+    newest = Release.objects.order_by("-pk")[:MAX_LISTED]
     return [{"release": each, "here": (settings.RELEASE_DIR / f"{each.name}.zip").is_file()} for each in newest]
 
 

@@ -55,7 +55,7 @@ SWEEPS: tuple[Sweep, ...] = (
     accounts.purge_credentials,
 )
 QUEUES = tuple(dict.fromkeys(each.queue for each in SWEEPS))
-_MOST_ROUNDS = 1_000
+_MAX_ROUNDS = 1_000
 
 
 def run_sweep(sweep: Sweep) -> int:
@@ -69,7 +69,7 @@ def run_all_sweeps(begin: Callable[[str], object] = lambda _: None) -> Iterator[
 
     `begin` is called with the name of each sweep before it runs.
     """
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         busy = False
         for sweep in SWEEPS:
             begin(sweep.name)

@@ -20,7 +20,7 @@ from scoring.selectors import dead_runs
 from scoring.trials.selectors import dead_trials, trials_to_retry
 
 FRESH_SECONDS = 5
-MOST_LISTED = 50
+MAX_LISTED = 50
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 
 
@@ -49,7 +49,7 @@ def read_queue_state(*, now: datetime) -> dict[str, Any]:
     return {
         "now": now,
         "zone": policy_in_force(now).policy.time_zone,
-        "waiting": list(queued.select_related("defense").order_by("pk")[:MOST_LISTED]),
+        "waiting": list(queued.select_related("defense").order_by("pk")[:MAX_LISTED]),
         "waiting_count": sums["runs"],
         "pictures": sums["pictures"] or 0,
         "oldest": sums["oldest"],
@@ -59,7 +59,7 @@ def read_queue_state(*, now: datetime) -> dict[str, Any]:
         "retry_count": runs_to_retry().count(),
         "stuck": stuck(now=now),
         "scorers": list(_scorers(spells, now)),
-        "trials": list(open_trials.select_related("defense").defer("answers", "log").order_by("id")[:MOST_LISTED]),
+        "trials": list(open_trials.select_related("defense").defer("answers", "log").order_by("id")[:MAX_LISTED]),
         "dead_trials": list(_dead_trials()),
         "retry_trials_count": trials_to_retry().count(),
         "reruns": reruns_not_over(),
@@ -94,7 +94,7 @@ def _running(now: datetime, rates: dict[int, float]) -> Iterator[dict[str, Any]]
 
 def _dead(dead: QuerySet[Run]) -> Iterator[dict[str, Any]]:
     """Yield the dead runs, each with its fault in words and whether a retry may be requested."""
-    for run in _sized(dead).select_related("defense").order_by("-finished_at", "-pk")[:MOST_LISTED]:
+    for run in _sized(dead).select_related("defense").order_by("-finished_at", "-pk")[:MAX_LISTED]:
         fault = Fault(run.fault)
         may_retry = fault in PLATFORM_FAULTS and run.defense.retired_at is None
         yield {"run": run, "words": WORDS[fault], "may_retry": may_retry}
@@ -102,7 +102,7 @@ def _dead(dead: QuerySet[Run]) -> Iterator[dict[str, Any]]:
 
 def _dead_trials() -> Iterator[dict[str, Any]]:
     """Yield the dead trials, as `_dead` does runs."""
-    rows = list(dead_trials()[:MOST_LISTED])
+    rows = list(dead_trials()[:MAX_LISTED])
     may_retry = set(trials_to_retry().filter(pk__in=[trial.pk for trial in rows]).values_list("pk", flat=True))
     for trial in rows:
         yield {"trial": trial, "words": WORDS[Fault(trial.fault)], "may_retry": trial.pk in may_retry}

@@ -21,7 +21,7 @@ PATIENCE = timedelta(hours=6)
 # Facts older than this are no news: no sweep reports them, even if no message did.
 NEWS = timedelta(days=60)
 # The most facts that a message names.
-MOST_NAMED = 60
+MAX_NAMED = 60
 
 # The number of a team, and the number of a fact that it is notified of.
 Fact = tuple[int, int]

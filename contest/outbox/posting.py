@@ -18,7 +18,7 @@ from contest.outbox.models import Posted
 
 # A letter that could not be made or sent is tried again after this long, this often.
 AGAIN_AFTER = timedelta(minutes=30)
-MOST_TRIES = 5
+MAX_TRIES = 5
 # The most letters of one sweep, so that other due work does not wait longer than these take.
 AT_ONCE = 50
 NOBODY = "Its reader has no address, or may not be told any more."
@@ -33,7 +33,7 @@ def post_due(rows: QuerySet[Any], write: Callable[[Any], EmailMessage | None], *
     letter that fails does not stop the others.
     """
     now = clock()
-    due = rows.filter(Q(not_before__isnull=True) | Q(not_before__lte=now), taken_at__isnull=True, tries__lt=MOST_TRIES)
+    due = rows.filter(Q(not_before__isnull=True) | Q(not_before__lte=now), taken_at__isnull=True, tries__lt=MAX_TRIES)
     return sum(_post(rows, row, write, clock()) for row in due.order_by("pk")[:AT_ONCE])
 
 
@@ -63,13 +63,13 @@ def _why(error: Exception) -> str:
 
 
 def failing_letters(rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Return the letters that were tried and not sent: due again, or given up after MOST_TRIES."""
+    """Return the letters that were tried and not sent: due again, or given up after MAX_TRIES."""
     return rows.filter(taken_at__isnull=True, tries__gt=0)
 
 
 def given_up_letters(rows: QuerySet[Any]) -> QuerySet[Any]:
     """Return the letters that are no longer tried: their readers did not get them."""
-    return failing_letters(rows).filter(tries__gte=MOST_TRIES)
+    return failing_letters(rows).filter(tries__gte=MAX_TRIES)
 
 
 def lost_letters(rows: QuerySet[Any], *, before: datetime) -> QuerySet[Any]:

@@ -14,7 +14,7 @@ from contest.outbox.letters import WrittenMessage, look_of, message_text
 from contest.outbox.models import Message
 
 # More than so many unread ones are not counted: the header says "99+".
-MOST_COUNTED = 99
+MAX_COUNTED = 99
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ def message_of(user: User, number: int) -> Message:
 
 
 def unread_count(user: User) -> int:
-    """Return how many messages a person has not read, at most one more than MOST_COUNTED."""
-    return Message.objects.filter(user=user, read_at__isnull=True)[: MOST_COUNTED + 1].count()
+    """Return how many messages a person has not read, at most one more than MAX_COUNTED."""
+    return Message.objects.filter(user=user, read_at__isnull=True)[: MAX_COUNTED + 1].count()
 
 
 def read_mark(messages: QuerySet[Message], *, now: datetime | None) -> int:

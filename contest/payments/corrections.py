@@ -22,7 +22,7 @@ from contest.core.teams import final_team
 from contest.defenses.stake_ends import lock_stake, stake_end, stake_refresh
 from contest.ledger.letters import notify_posted
 from contest.ledger.models import Correction, LedgerEntry
-from contest.ledger.services import HALVES, MOST_CENTS, MOST_WORDS, ledger_account, lock_accounts, move
+from contest.ledger.services import HALVES, MAX_CENTS, MAX_ENTRY_CHARACTERS, ledger_account, lock_accounts, move
 from contest.payments.statements import TeamDebt, debts
 from contest.prizes.settlement import accounts_of_teams
 
@@ -56,9 +56,9 @@ class Movement:
         return kinds.get(AccountKind(self.entry.target.kind), MovementKind.DEPOSIT)
 
 
-def movements(most: int) -> list[Movement]:
+def movements(limit: int) -> list[Movement]:
     """Return the newest movements that can be corrected."""
-    return _measured(_outside().order_by("-pk")[:most])
+    return _measured(_outside().order_by("-pk")[:limit])
 
 
 def movement(number: int) -> Movement | None:
@@ -106,7 +106,7 @@ def correction_request(*, entry: int, cents: int, reason: str, by: User, now: da
     Raises InvalidInput for an entry that is no movement, without a reason and for more than is left of it, Conflict
     (`correction_open`) while another correction of it is open, and if it can no longer be taken back.
     """
-    said = clean_words(reason, field="reason", ask=_ASK, most=MOST_WORDS)
+    said = clean_words(reason, field="reason", ask=_ASK, max_length=MAX_ENTRY_CHARACTERS)
     found = required(
         movement(entry),
         InvalidInput(
@@ -136,8 +136,8 @@ def repayment_request(*, team: Team, cents: int, reason: str, by: User, now: dat
     Raises InvalidInput without a reason, Conflict for more than it owes (`less_owed`) and while another repayment of
     the team is under way (`correction_open`).
     """
-    said = clean_words(reason, field="reason", ask=_ASK_TRANSFER, most=MOST_WORDS)
-    if not 0 < cents <= MOST_CENTS:
+    said = clean_words(reason, field="reason", ask=_ASK_TRANSFER, max_length=MAX_ENTRY_CHARACTERS)
+    if not 0 < cents <= MAX_CENTS:
         raise InvalidInput("Give the sum in whole cents, more than none.", "invalid", field="cents")
     team = final_team(team)
     _refuse_more_than_owed(team, cents)

@@ -17,7 +17,7 @@ from contest.ledger.services import ledger_account, lock_accounts, move
 from contest.payments.payable import payable
 from contest.prizes.settlement import accounts_of_teams
 
-MOST_REFERENCE = 200
+MAX_REFERENCE_CHARACTERS = 200
 
 
 def payments_open() -> QuerySet[Payment]:
@@ -71,9 +71,9 @@ def payment_pay(*, payment_id: int, reference: str, by: User, now: datetime) -> 
     when the team's account or the payable part of it became less meanwhile.
     """
     said = reference.replace("\x00", "").strip()
-    if not said or len(said) > MOST_REFERENCE:
+    if not said or len(said) > MAX_REFERENCE_CHARACTERS:
         raise InvalidInput(
-            f"Give the bank's reference of the payment, in at most {MOST_REFERENCE} characters.",
+            f"Give the bank's reference of the payment, in at most {MAX_REFERENCE_CHARACTERS} characters.",
             "invalid",
             field="reference",
         )

@@ -237,7 +237,7 @@ def entries(
     of: Iterable[Account] | None = None,
     to: Collection[Team] = (),
     before: int | None = None,
-    most: int = ENTRIES_SHOWN,
+    limit: int = ENTRIES_SHOWN,
 ) -> tuple[list[LedgerEntryRow], int | None]:
     """Return entries, newest first, of all accounts or of some, and where the next page begins.
 
@@ -252,10 +252,10 @@ def entries(
         rows = rows.filter(Q(source__in=numbers) | Q(target__in=numbers))
     rows = rows.filter(pk__lt=before) if before is not None else rows
     rows = rows.exclude(pk__in=telling.not_listed()) if telling else rows
-    found = list(rows.order_by("-pk")[: most + 1])
-    shown = found[:most]
+    found = list(rows.order_by("-pk")[: limit + 1])
+    shown = found[:limit]
     known = _read_named_rows(shown, told_at, to)
-    return [_row(row, known, telling) for row in shown], (shown[-1].pk if len(found) > most else None)
+    return [_row(row, known, telling) for row in shown], (shown[-1].pk if len(found) > limit else None)
 
 
 def with_causes(rows: Sequence[LedgerEntry], *, told_at: datetime | None) -> Iterator[LedgerEntryRow]:

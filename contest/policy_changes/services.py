@@ -17,9 +17,9 @@ from labeling.selectors import forget_versions
 from policy.models import PolicyVersion
 from policy.numbers import Policy
 
-MOST_REASON_CHARACTERS = 4_000
+MAX_REASON_CHARACTERS = 4_000
 # Every process reads a version before it is in force: none caches the policy for as long as this.
-LEAST_NOTICE = timedelta(minutes=1)
+MIN_NOTICE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def policy_draft(draft: PolicyDraft, *, by: User, zone: str, now: datetime) -> P
     if newest.version != draft.base:
         raise Conflict(_other(newest.version), "policy_changed")
     reason = clean_words(
-        draft.reason, field="reason", ask="Give the reason: it is public.", most=MOST_REASON_CHARACTERS
+        draft.reason, field="reason", ask="Give the reason: it is public.", max_length=MAX_REASON_CHARACTERS
     )
     if not changed_numbers(newest.policy, draft.policy):
         raise InvalidInput(f"Nothing differs from version {newest.version}. Change a number.", "unchanged")
@@ -62,14 +62,14 @@ def policy_call_back(version: int, *, reason: str, by: User, now: datetime) -> P
     """Cancel the newest version before it is in force: record a version with the numbers of the one before it.
 
     That is in force from now on, or from the beginning of the one before it, so the cancelled version never is.
-    Conflict if the version to cancel is in force or will be within LEAST_NOTICE, or is not the newest; InvalidInput
+    Conflict if the version to cancel is in force or will be within MIN_NOTICE, or is not the newest; InvalidInput
     without a reason: it is public.
     """
-    said = clean_words(reason, field="reason", ask="Give the reason: it is public.", most=MOST_REASON_CHARACTERS)
+    said = clean_words(reason, field="reason", ask="Give the reason: it is public.", max_length=MAX_REASON_CHARACTERS)
     newest = policy_history(now=now)[0]
     if newest.version != version:
         raise Conflict(_other(newest.version), "policy_changed")
-    if newest.state is not PolicyState.TO_COME or newest.since < now + LEAST_NOTICE or newest.before is None:
+    if newest.state is not PolicyState.TO_COME or newest.since < now + MIN_NOTICE or newest.before is None:
         raise Conflict(
             f"Version {version} is in force, or will be within a minute. Record another one to change it.",
             "policy_in_force",
@@ -81,7 +81,7 @@ def policy_call_back(version: int, *, reason: str, by: User, now: datetime) -> P
 
 
 def _check_moment(since: datetime, newest: PolicyVersionRow, zone: str, now: datetime) -> None:
-    if since < now + LEAST_NOTICE:
+    if since < now + MIN_NOTICE:
         words = f"Choose a moment at least one minute from now: it is {absolute(now, zone)}. No policy holds backwards."
         raise InvalidInput(words, "too_early", field="since")
     if since <= newest.since:

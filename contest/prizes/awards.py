@@ -22,7 +22,7 @@ from contest.defenses.stake_ends import lock_stake, lock_stakes, stake_end
 from contest.ledger.dry_run import LEDGER, Ledger
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.selectors import defenders_cents
-from contest.ledger.services import MOST_WORDS, Causes, ledger_account, lock_accounts
+from contest.ledger.services import MAX_ENTRY_CHARACTERS, Causes, ledger_account, lock_accounts
 from contest.ledger.withholding import forfeited_of, withheld_by_team
 from contest.prizes.checklist import award_checklist, contenders, is_ready_for_award, never_reason, sharing
 from contest.prizes.conditions import AwardCondition
@@ -56,7 +56,7 @@ def award_give(
     Raises NotAllowed without a mandate of the board, InvalidInput without a statement or a reason, Conflict
     (`not_yet`) where a condition is not met.
     """
-    said = clean_words(statement, field="statement", ask=ASK_STATEMENT, most=MOST_WORDS)
+    said = clean_words(statement, field="statement", ask=ASK_STATEMENT, max_length=MAX_ENTRY_CHARACTERS)
     winners = _under_lock(stake, now)
     weeks = Weeks(now)
     met = {each.pk: _met(each, policy, now, weeks) for each in winners}

@@ -24,7 +24,7 @@ from contest.ledger.amounts import money
 from contest.ledger.selectors import defenders_cents
 from contest.prizes.award_order import PrizeGroup, StakeTime, prize_groups, waits_for
 from contest.prizes.conditions import (
-    MOST_NAMED,
+    MAX_NAMED,
     TEAM,
     AwardCondition,
     ConditionOwner,
@@ -197,8 +197,8 @@ def _first(place: RacePlace, policy: Policy, now: datetime, known: Weeks) -> Awa
     title = "No other is before it"
     if not place.groups_before:
         return AwardCondition("first", title, True, "No other's time is over before its own.")
-    names = ", ".join(each.defense.name for each in place.before[:MOST_NAMED])
-    more = " and more" if len(place.before) > MOST_NAMED else ""
+    names = ", ".join(each.defense.name for each in place.before[:MAX_NAMED])
+    more = " and more" if len(place.before) > MAX_NAMED else ""
     # The earliest group waits for no other: all others wait for its unmet conditions, or for its award.
     who = _parties(place.groups_before[0], policy, now, known) or (ConditionOwner.BOARD,)
     return AwardCondition("first", title, False, f"Their time was over earlier: {names}{more}.", reverse("awards"), who)

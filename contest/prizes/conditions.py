@@ -26,7 +26,7 @@ from scoring.models import Prediction, Rerun, RunItem
 from scoring.rules import DEFENSE_FAULTS
 from scoring.selectors import predictions_in_force, settled_items
 
-MOST_NAMED = 5
+MAX_NAMED = 5
 _NAMES = ("weeks", "appeals")
 
 
@@ -128,15 +128,15 @@ def week_conditions(stake: Stake, policy: Policy, now: datetime, known: Weeks) -
 def _not_closed(weeks: list[Week]) -> str:
     """Name the settled weeks that are not closed (R22), without saying that a case is the reason, which some board
     members may not know (R21)."""
-    names = ", ".join(week.name for week in weeks[:MOST_NAMED])
-    more = " and more" if len(weeks) > MOST_NAMED else ""
+    names = ", ".join(week.name for week in weeks[:MAX_NAMED])
+    more = " and more" if len(weeks) > MAX_NAMED else ""
     return f" Not closed yet: {names}{more}." if weeks else ""
 
 
 def _open_weeks(weeks: Sequence[tuple[Week, Mapping[str, int]]], zone: str) -> str:
     words = [f"{week.name} {_why_open(week, waits, zone)}" for week, waits in weeks]
-    shown = "; ".join(words[:MOST_NAMED])
-    return f"Open: {shown}{' and more' if len(words) > MOST_NAMED else ''}." if words else ""
+    shown = "; ".join(words[:MAX_NAMED])
+    return f"Open: {shown}{' and more' if len(words) > MAX_NAMED else ''}." if words else ""
 
 
 def _pending_of(waiting: Mapping[str, int] | None) -> Mapping[str, int]:

@@ -30,7 +30,7 @@ from contest.prizes.prize_facts import StakeWithBreaks, begun_stakes, stakes_wit
 from contest.prizes.shares import StakeOutcome
 from policy.calendar import Week
 
-MOST_ROUNDS = 100  # more than the length of any chain of teams that owe for one stake and win by another
+MAX_ROUNDS = 100  # more than the length of any chain of teams that owe for one stake and win by another
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class StakeSettlement(Attempts):
 
         A stake that cannot be settled does not stop the others.
         """
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             rows = [row for row in self._rows if row.stake.pk not in self.failed]
             due = [each.found for each in _differences(rows, self.book) if each.flows]
             if not due:
@@ -84,7 +84,7 @@ class StakeSettlement(Attempts):
             for row in due:
                 self.settle_one(row.stake.pk, partial(_post_difference, row, self.book, self._now))
         # Everything is rolled back: endless movements would fill the ledger, which never deletes entries.
-        raise RuntimeError(f"The money of stakes still moves after {MOST_ROUNDS} rounds.")
+        raise RuntimeError(f"The money of stakes still moves after {MAX_ROUNDS} rounds.")
 
 
 def _post_difference(row: StakeWithBreaks, book: Ledger, now: datetime) -> bool:

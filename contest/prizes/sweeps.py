@@ -20,7 +20,7 @@ from contest.ledger.models import Account
 from contest.ledger.services import lock_accounts
 from contest.prizes.awards import award_change, change_post, decisions_on_awards, may_post
 from contest.prizes.prize_facts import begun_stakes, stakes_with_breaks
-from contest.prizes.settlement import MOST_ROUNDS, StakeSettlement, stakes_to_settle
+from contest.prizes.settlement import MAX_ROUNDS, StakeSettlement, stakes_to_settle
 
 
 @retry_on_deadlock
@@ -77,14 +77,14 @@ class Settlement(Attempts):
 
     def settle(self) -> None:
         """Settle the stakes, then the awards, repeatedly until no award changes."""
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             self.stakes.settle()
             awards = [each for each in decisions_on_awards() if each.pk not in self.failed]
             changed = [self.settle_one(each.pk, partial(self._posted, each)) for each in awards]
             if not any(changed):
                 return
         # Everything is rolled back: endless movements would fill the ledger, which never deletes entries.
-        raise RuntimeError(f"The money of awards still moves after {MOST_ROUNDS} rounds.")
+        raise RuntimeError(f"The money of awards still moves after {MAX_ROUNDS} rounds.")
 
     def _posted(self, decision: BoardDecision) -> bool:
         change = award_change(decision, book=self.book, supposed=self._supposed)

@@ -40,8 +40,8 @@ FRESH_SECONDS = 60
 # Public figures change mostly with the weeks, and anybody may request them; counting 100,000 pictures takes seconds.
 PUBLIC_FRESH_SECONDS = 600
 PICTURES_SHOWN = 24
-MOST_BREAKS = 12
-MOST_RUNS = 20
+MAX_BREAKS = 12
+MAX_RUNS = 20
 # Which pictures a page lists: the word in the address, and the words on the page.
 KINDS = {
     "": "All",
@@ -196,12 +196,12 @@ def risk_of(answers: QuerySet[Prediction]) -> list[CurvePoint]:
 
 def breaks_of_defense(defense: Defense, *, public: bool, now: datetime) -> list[tuple[Break, Attack]]:
     """Return what broke a defense with the first receipt of the picture, whose week decides (R35): each picture once,
-    in the order in which it was sent, the first MOST_BREAKS."""
+    in the order in which it was sent, the first MAX_BREAKS."""
     rows = defense_breaks(public).filter(defense=defense).annotate(sent_at=first_sent_at()).order_by("sent_at", "pk")
     once: dict[int, Break] = {}
-    for each in rows.select_related("image", "ruling")[: 4 * MOST_BREAKS]:  # one picture may have several
+    for each in rows.select_related("image", "ruling")[: 4 * MAX_BREAKS]:  # one picture may have several
         once.setdefault(each.image_id, each)
-    shown = list(once.values())[:MOST_BREAKS]
+    shown = list(once.values())[:MAX_BREAKS]
     attacks = first_receipts(list(once), unrestricted=not public, now=now)
     # The clock of a copy may be behind the releases it was made from: then their attacks are not public for it.
     return [(each, attacks[each.image_id]) for each in shown if each.image_id in attacks]
@@ -209,13 +209,13 @@ def breaks_of_defense(defense: Defense, *, public: bool, now: datetime) -> list[
 
 def mistakes_outside_of(defense: Defense, *, public: bool) -> list[Break]:
     """Return the mistakes of a defense outside the contest (R29), each picture once, in the order in which the pictures
-    came: the first MOST_BREAKS, and one more where there are more."""
+    came: the first MAX_BREAKS, and one more where there are more."""
     rows = mistakes_outside().filter(visible_pictures(public, "image__"), defense=defense)
     rows = rows.select_related("image", "ruling").order_by("image__received_at", "image", "pk")
     once: dict[int, Break] = {}
-    for each in rows[: 4 * (MOST_BREAKS + 1)]:  # one picture may have several
+    for each in rows[: 4 * (MAX_BREAKS + 1)]:  # one picture may have several
         once.setdefault(each.image_id, each)
-    return list(once.values())[: MOST_BREAKS + 1]
+    return list(once.values())[: MAX_BREAKS + 1]
 
 
 # The pictures --------------------------------------------------------------------------------------------------------
@@ -293,10 +293,10 @@ def _run_rows(runs: QuerySet[Run]) -> list[RunRow]:
         planned=Case(When(Exists(items), then=Subquery(last) + 1), default=0),
         first=Subquery(first.values("image__public_id")[:1]),
     )
-    return [RunRow(run, run.planned, run.first or "") for run in found.order_by("-pk")[:MOST_RUNS]]
+    return [RunRow(run, run.planned, run.first or "") for run in found.order_by("-pk")[:MAX_RUNS]]
 
 
 def reruns_of(defense: Defense, *, now: datetime) -> list[tuple[Rerun, str]]:
     """Return the defense's re-runs, newest first, each with its progress in words."""
-    rows = Rerun.objects.filter(defense=defense).select_related("asked_by").order_by("-pk")[:MOST_RUNS]
+    rows = Rerun.objects.filter(defense=defense).select_related("asked_by").order_by("-pk")[:MAX_RUNS]
     return [(each, rerun_words(each, now=now)) for each in rows]

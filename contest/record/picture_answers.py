@@ -203,7 +203,7 @@ class SmallestBox:
         return percent(self.share)
 
     @property
-    def least_percent(self) -> str:
+    def min_percent(self) -> str:
         """Return the share that is asked for."""
         return percent(self.least)
 

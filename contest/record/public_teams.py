@@ -27,7 +27,7 @@ from scoring.models import Defense
 
 # Which attacks the page lists: the word in the address, and the words on the page.
 KINDS = {"": "All", "valid": "Valid", "rejected": "Rejected", "broke": "That broke a defense"}
-MOST_BREAKS = 20
+MAX_BREAKS = 20
 # How long the counts of a team are cached.
 FRESH_SECONDS = 60
 

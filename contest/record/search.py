@@ -21,7 +21,7 @@ from scoring.models import Defense
 from scoring.selectors import defense_named
 
 LONGEST = 80
-MOST_FOUND = 20
+MAX_RESULTS = 20
 _ID = re.compile(rf"[PADGCL]-[{ALPHABET}]{{4,12}}")
 # A ruling is named by its picture and its number: `P-7Q4M2K9X 2`, `P-7Q4M2K9X/2`, `P-7Q4M2K9X#ruling-2`.
 _RULING = re.compile(rf"(P-[{ALPHABET}]{{8}})(?:[ /,]+|#)(?:RULING[ -]?)?(\d{{1,5}})")
@@ -118,10 +118,10 @@ class Search:
         )
 
     def _with_words(self, asked: str) -> Iterator[SearchHit]:
-        for team in Team.objects.filter(name__icontains=asked).order_by("name", "pk")[:MOST_FOUND]:
+        for team in Team.objects.filter(name__icontains=asked).order_by("name", "pk")[:MAX_RESULTS]:
             yield SearchHit(f"Team {team.name}", reverse("team-public", args=[team.public_id]))
         shown = Defense.objects.filter(published_at__isnull=False, name__icontains=asked)
-        for defense in shown.order_by("name", "pk")[:MOST_FOUND]:
+        for defense in shown.order_by("name", "pk")[:MAX_RESULTS]:
             yield SearchHit(f"Defense {defense.name}", reverse("defense", args=[defense.public_id]))
         if number := decisions_containing(public_decisions(), asked).count():
             words = f"{number:,} {'decision' if number == 1 else 'decisions'} of the board with these words"

@@ -50,9 +50,9 @@ def published_releases() -> list[Release]:
     return list(Release.objects.order_by("pk"))
 
 
-def newest_releases(most: int) -> list[Release]:
+def newest_releases(limit: int) -> list[Release]:
     """Return the releases that were published last, the newest first."""
-    return list(Release.objects.order_by("-pk")[:most])
+    return list(Release.objects.order_by("-pk")[:limit])
 
 
 def newest_downloadable() -> Release | None:
@@ -137,10 +137,10 @@ def release_files(release: Release) -> list[FileRow]:
     return [_row(release, form.MANIFEST, release.manifest_sha256), *rows] if rows else []
 
 
-def pictures_of(release: Release, first: int, most: int) -> list[FileRow]:
-    """Return `most` pictures of a release from number `first` on, in the order of their paths."""
+def pictures_of(release: Release, first: int, limit: int) -> list[FileRow]:
+    """Return `limit` pictures of a release from number `first` on, in the order of their paths."""
     pictures = (each for each in _listed(release) if _is_picture(each[0]))
-    return [_row(release, path, sha256) for path, sha256 in islice(pictures, first, first + most)]
+    return [_row(release, path, sha256) for path, sha256 in islice(pictures, first, first + limit)]
 
 
 def _is_picture(path: str) -> bool:

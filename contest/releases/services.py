@@ -23,7 +23,7 @@ from adjudication.schema import cells
 from adjudication.schema import release_format as form
 from adjudication.selectors import rulings_in_force
 from adjudication.signatures.key_files import sync_to_disk
-from adjudication.verifier.untrusted_files import MOST_FILE_BYTES, MOST_MANIFEST_BYTES
+from adjudication.verifier.untrusted_files import MAX_FILE_BYTES, MAX_MANIFEST_BYTES
 from common.audit.seals import seal_entries
 from common.audit.trail import audit
 from common.errors import Conflict, InvalidInput, NotFound, required
@@ -284,7 +284,7 @@ def _refuse_before(week: Week, rows: QuerySet[Any], tells: str) -> None:
 
 def _refuse_unreadable(content: ReleaseContent) -> None:
     """Refuse files that are larger than what a verifier or a mirror reads: nobody could check the release."""
-    for name, most in {**dict.fromkeys(content.hashes, MOST_FILE_BYTES), form.MANIFEST: MOST_MANIFEST_BYTES}.items():
+    for name, most in {**dict.fromkeys(content.hashes, MAX_FILE_BYTES), form.MANIFEST: MAX_MANIFEST_BYTES}.items():
         size = (content.path / name).stat().st_size
         if size > most:
             raise Conflict(

@@ -41,7 +41,7 @@ AT_WORK = {True: 0.55, False: 0.2}  # the chance that somebody labels on a weekd
 # Where an award can still come, the contest is followed this long beyond the last stake's time.
 AFTERWARDS = timedelta(days=35)
 QUIET_AT_LEAST = timedelta(days=24)
-FIRST_GOLD, GOLD_A_WEEK = 16, 5
+FIRST_GOLD, GOLD_PER_WEEK = 16, 5
 MONDAY, SATURDAY = 0, 5
 # A run has a price of its own however few its pictures are, so that they are planned on some nights only.
 RUN_NIGHTS = (2, 6)
@@ -135,7 +135,7 @@ def _night(world: SimulationWorld) -> None:
     if not world.crowd.has_gold():
         world.crowd.choose_gold(FIRST_GOLD, world.now, days=3)
     elif weekday == MONDAY:
-        world.crowd.choose_gold(GOLD_A_WEEK, world.now, days=7)
+        world.crowd.choose_gold(GOLD_PER_WEEK, world.now, days=7)
     _score(world)
     near_duplicates_find(within=world.policy.near_duplicate_bits, now=world.now)
     if weekday == SATURDAY:

@@ -31,7 +31,7 @@ WITHDRAWN = 0.01
 AIMED = 0.3
 IN_THE_LAST_MINUTE = 0.1
 _GOOD = 0.75  # of what a strong team sends are good pictures
-MOST_VERSIONS = 4
+MAX_VERSIONS = 4
 COMES_AGAIN = 0.6
 SUNDAY = 6
 _LOOK_DAILY = (TeamRole.SELF_STAKER, TeamRole.CLOSED)
@@ -173,7 +173,7 @@ def look_after_defense(world: SimulationWorld, team: SimulatedTeam) -> None:
         stake_request(entry.defense, by=team.captain, now=world.now)
     if standing is DefenseStanding.STAKED and entry.opened_at is None:
         _open_source(world, team, entry)
-    lost = standing in (DefenseStanding.NOT_ELIGIBLE, DefenseStanding.BROKEN) and team.versions < MOST_VERSIONS
+    lost = standing in (DefenseStanding.NOT_ELIGIBLE, DefenseStanding.BROKEN) and team.versions < MAX_VERSIONS
     if lost and sunday and world.now < world.end and team.rng.random() < COMES_AGAIN:
         world.at(world.now + timedelta(hours=team.rng.randrange(6, 60)), hand_in, world, team)
 

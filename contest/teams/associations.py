@@ -17,7 +17,7 @@ from contest.teams.letters import notify_association
 from contest.teams.models import Association, AssociationMistake
 from policy.selectors import policy_in_force
 
-MOST_CHARACTERS = 1_000
+MAX_CHARACTERS = 1_000
 _ASK_WHY = "Give the reason: the team reads it."
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -32,7 +32,7 @@ def association_declare(
     without an end after its beginning, Conflict (`overlaps`) where the team is associated already.
     """
     _check_organizer(by)
-    said = clean_words(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
+    said = clean_words(reason, field="reason", ask=_ASK_WHY, max_length=MAX_CHARACTERS)
     if since < EARLIEST:
         raise InvalidInput(
             f"Give a day in {EARLIEST.year} or later: there was no contest before.", "invalid", field="since"
@@ -76,7 +76,7 @@ def association_mistaken(*, association_id: int, reason: str, by: User, now: dat
     undone: a true association is declared as a new one. Conflict (`mistaken_already`) the second time.
     """
     _check_organizer(by)
-    said = clean_words(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
+    said = clean_words(reason, field="reason", ask=_ASK_WHY, max_length=MAX_CHARACTERS)
     found = _lock_association(association_id)
     if hasattr(found, "mistake"):
         raise Conflict("This association is recorded as an error already.", "mistaken_already")

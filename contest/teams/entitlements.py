@@ -20,7 +20,7 @@ from contest.teams.models import Entitlement, EntitlementStep
 from contest.teams.selectors import WAITING, entitlement_in_force, entitlements_of, is_entitled
 from contest.teams.services import lock_captain, lock_team
 
-MOST_CHARACTERS = 2_000
+MAX_CHARACTERS = 2_000
 
 
 @transaction.atomic
@@ -74,7 +74,7 @@ def _author(team: Team, typed: str) -> User:
 def entitlement_answer(*, by: User, words: str, now: datetime) -> Entitlement:
     """Answer the organizers' question; the request waits for them again."""
     asked = _of_team(by, (EntitlementState.QUESTION,))
-    said = clean_words(words, field="words", ask="Write your answer.", most=MOST_CHARACTERS)
+    said = clean_words(words, field="words", ask="Write your answer.", max_length=MAX_CHARACTERS)
     return _move(asked, EntitlementState.ASKED, EntitlementStepKind.ANSWER, said, by, now)
 
 
@@ -101,7 +101,7 @@ def entitlement_accept(*, number: int, by: User, now: datetime) -> Entitlement:
 def entitlement_question(*, number: int, words: str, by: User, now: datetime) -> Entitlement:
     """Ask the team something before the request is decided."""
     asked = _for_organizer(number, by)
-    said = clean_words(words, field="words", ask="Write the question.", most=MOST_CHARACTERS)
+    said = clean_words(words, field="words", ask="Write the question.", max_length=MAX_CHARACTERS)
     _record("entitlement.question", asked, by, now, said)
     return _move(asked, EntitlementState.QUESTION, EntitlementStepKind.QUESTION, said, by, now)
 
@@ -110,7 +110,7 @@ def entitlement_question(*, number: int, words: str, by: User, now: datetime) ->
 def entitlement_refuse(*, number: int, words: str, by: User, now: datetime) -> Entitlement:
     """Refuse a request with a reason, which the team reads; it may ask again."""
     asked = _for_organizer(number, by)
-    said = clean_words(words, field="words", ask="Write the reason: the team reads it.", most=MOST_CHARACTERS)
+    said = clean_words(words, field="words", ask="Write the reason: the team reads it.", max_length=MAX_CHARACTERS)
     _record("entitlement.refuse", asked, by, now, said)
     return _move(asked, EntitlementState.REFUSED, EntitlementStepKind.REFUSED, said, by, now)
 
@@ -154,7 +154,7 @@ def entitlement_revoke(*, number: int, words: str, by: User, now: datetime) -> E
     Conflict (`not_accepted`) for one that is not in force, and for a grant (`a_grant`), which only the board revokes.
     """
     _check_organizer(by)
-    said = clean_words(words, field="words", ask="Write the reason: the team reads it.", most=MOST_CHARACTERS)
+    said = clean_words(words, field="words", ask="Write the reason: the team reads it.", max_length=MAX_CHARACTERS)
     found = _accepted(Entitlement.objects.select_for_update(of=("self",)), number)
     if found.kind == EntitlementKind.GRANT:
         raise Conflict("The review board granted this: it alone takes it back.", "a_grant")

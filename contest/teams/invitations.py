@@ -19,9 +19,9 @@ from contest.teams.registration import researcher_make
 from contest.teams.services import lock_captain, lock_team, member_add
 
 VALID_FOR = timedelta(days=14)
-MOST_OPEN = 20
+MAX_OPEN = 20
 # Limits on letters, not on open invitations: withdrawn ones count as well.
-MOST_A_DAY, MOST_TO_ONE_A_DAY = 40, 3
+MAX_PER_DAY, MAX_PER_ADDRESS_PER_DAY = 40, 3
 _DAY = timedelta(days=1)
 
 
@@ -80,23 +80,23 @@ def _check(team: Team, address: str) -> None:
             "invited_already",
             field="email",
         )
-    if _unfinished(team).count() >= MOST_OPEN:
+    if _unfinished(team).count() >= MAX_OPEN:
         raise Conflict(
-            f"A team has {MOST_OPEN} open invitations at most: withdraw one first.", "too_many", field="email"
+            f"A team has {MAX_OPEN} open invitations at most: withdraw one first.", "too_many", field="email"
         )
 
 
 def _refuse_flood(team: Team, address: str, now: datetime) -> None:
     today = TeamInvitation.objects.filter(invited_at__gt=now - _DAY)
-    if today.filter(email=address).count() >= MOST_TO_ONE_A_DAY:
+    if today.filter(email=address).count() >= MAX_PER_ADDRESS_PER_DAY:
         raise TooMany(
-            f"This address got {MOST_TO_ONE_A_DAY} letters in the last 24 hours: invite it tomorrow.",
+            f"This address got {MAX_PER_ADDRESS_PER_DAY} letters in the last 24 hours: invite it tomorrow.",
             "letters_today",
             field="email",
         )
-    if today.filter(team=team).count() >= MOST_A_DAY:
+    if today.filter(team=team).count() >= MAX_PER_DAY:
         raise TooMany(
-            f"Your team sent {MOST_A_DAY} invitations in the last 24 hours, which is the most. Go on tomorrow.",
+            f"Your team sent {MAX_PER_DAY} invitations in the last 24 hours, which is the most. Go on tomorrow.",
             "letters_today",
             field="email",
         )

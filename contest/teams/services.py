@@ -18,7 +18,7 @@ from contest.teams.letters import notify_merged, notify_team
 from contest.teams.models import Entitlement, PastMember, TeamInvitation, TeamMerge
 from contest.teams.selectors import members_of, speaks_for
 
-MOST_REASON_CHARACTERS = 1_000
+MAX_REASON_CHARACTERS = 1_000
 
 
 @transaction.atomic
@@ -154,7 +154,9 @@ def teams_merge(*, team: Team, into: Team, reason: str, by: User, now: datetime)
     """
     if not is_organizer(by):
         raise NotAllowed("Only organizers merge teams.", "not_an_organizer")
-    said = clean_words(reason, field="reason", ask="Give the reason: both teams read it.", most=MOST_REASON_CHARACTERS)
+    said = clean_words(
+        reason, field="reason", ask="Give the reason: both teams read it.", max_length=MAX_REASON_CHARACTERS
+    )
     gone, stays = _lock_both(team, into)
     notify_merged(gone, stays, reason=said, now=now)
     _move_members(gone, stays, now)

@@ -14,12 +14,12 @@ from common.errors import DomainError
 from common.gates import ConcurrencyGate, HolderLimit
 from common.web.body_limits import MIB, limit_body
 from common.web.error_status import error_json
-from contest.attacks.uploads import MOST_BYTES
+from contest.attacks.uploads import MAX_ZIP_BYTES
 from contest.core.models import Team
 from contest.core.roles import own_team_of
 
 # The files, and the other fields of the form.
-MOST_UPLOAD_BYTES = MOST_BYTES + MIB
+MAX_UPLOAD_BYTES = MAX_ZIP_BYTES + MIB
 # A web process has 16 threads; 4 remain for everything but uploads.
 UPLOADS = ConcurrencyGate(at_once=12, waiting=0, seconds=2.0)
 # The most simultaneous uploads of one account, however slowly it sends.
@@ -90,7 +90,7 @@ def bounded_upload(
     def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         checked = csrf_protect(view)
 
-        @limit_body(MOST_UPLOAD_BYTES)
+        @limit_body(MAX_UPLOAD_BYTES)
         @csrf_exempt
         @wraps(view)
         def looked_at(request: HttpRequest, *args: Any, **values: Any) -> HttpResponse:

@@ -19,18 +19,18 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from common.errors import Conflict, WrongFields
 from common.web.body_limits import limit_body
 from contest.defenses.entries import HandIn
-from scoring.trials.submitted_files import MIB, MOST_ARCHIVE_BYTES, MOST_SOURCE_BYTES, MOST_WEIGHTS_BYTES, too_large
+from scoring.trials.submitted_files import MAX_ARCHIVE_BYTES, MAX_SOURCE_BYTES, MAX_WEIGHTS_BYTES, MIB, too_large
 
 # Each file with its label and the most bytes it may have.
 FILES: Mapping[str, tuple[str, int]] = {
-    "archive": ("image archive", MOST_ARCHIVE_BYTES),
-    "source": ("source zip", MOST_SOURCE_BYTES),
-    "training_code": ("training code zip", MOST_SOURCE_BYTES),
-    "weights": ("file of weights", MOST_WEIGHTS_BYTES),
+    "archive": ("image archive", MAX_ARCHIVE_BYTES),
+    "source": ("source zip", MAX_SOURCE_BYTES),
+    "training_code": ("training code zip", MAX_SOURCE_BYTES),
+    "weights": ("file of weights", MAX_WEIGHTS_BYTES),
 }
 TEXTS = ("name", "licence", "description", "image")
-MOST_BYTES = sum(most for _, most in FILES.values()) + MIB
-LEAST_FREE_BYTES = 1 << 30
+MAX_BYTES = sum(most for _, most in FILES.values()) + MIB
+MIN_FREE_BYTES = 1 << 30
 # Files that come in one request, and files that come in pieces; abandoned ones are removed.
 UPLOAD, PIECES = ".upload", ".pieces"
 _LEFT_SECONDS = {UPLOAD: 24 * 3600, PIECES: 3 * 24 * 3600}
@@ -98,7 +98,7 @@ def expect_upload(request: HttpRequest) -> None:
 def expect_room(*, rest: int, whole: int) -> None:
     """Raise Conflict (`no_room`) where the disk lacks room for the rest of a file and for a whole second copy, in the
     store, which may lie on the same disk."""
-    if shutil.disk_usage(upload_folder()).free < rest + whole + LEAST_FREE_BYTES:
+    if shutil.disk_usage(upload_folder()).free < rest + whole + MIN_FREE_BYTES:
         words = "The server has no room for a file of this size now. The organizers can see it; try again later."
         raise Conflict(words, "no_room")
 
@@ -121,7 +121,7 @@ def stream_files(before: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
     def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         checked = csrf_protect(view)
 
-        @limit_body(MOST_BYTES)
+        @limit_body(MAX_BYTES)
         @csrf_exempt
         @wraps(view)
         def looked_at(request: HttpRequest, *args: Any, **values: Any) -> HttpResponse:

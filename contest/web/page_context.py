@@ -10,7 +10,7 @@ from common.typed import whole_number
 from contest.ledger.amounts import money
 from policy.selectors import policy_in_force
 
-ON_A_PAGE = 50
+PAGE_SIZE = 50
 
 
 def page_end(request: HttpRequest) -> int | None:

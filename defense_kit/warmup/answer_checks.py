@@ -17,8 +17,8 @@ from defense_kit.warmup.spsa import DELTA
 from defense_kit.warmup.streams import Purpose, Streams
 
 _FINEST = 1e-6  # of the way; beyond it the last bits of float32 decide
-_MOST_PICTURES = 64
-_LEAST_POINTS = 16  # of the way at once
+_MAX_PICTURES = 64
+_MIN_POINTS = 16  # of the way at once
 Ask = Callable[[Rows], Scores]
 IsBird = NDArray[np.bool_]  # [N]
 
@@ -36,12 +36,12 @@ class AnswerChecks:
 
 def clean_scores(ask: Ask, pictures: Sequence[AttackedPicture], *, batch: int) -> Scores:
     """Return the scores of the first clean pictures [N, 2], at most 64, from batches of `batch` rows."""
-    return _scores(ask, [as_floats(each.pixels) for each in pictures[:_MOST_PICTURES]], batch)
+    return _scores(ask, [as_floats(each.pixels) for each in pictures[:_MAX_PICTURES]], batch)
 
 
 def is_randomised(ask: Ask, pictures: Sequence[AttackedPicture], *, batch: int) -> bool:
     """Say whether the same batches of `batch` rows got other scores when they were sent again."""
-    clean = [as_floats(each.pixels) for each in pictures[:_MOST_PICTURES]]
+    clean = [as_floats(each.pixels) for each in pictures[:_MAX_PICTURES]]
     rows = [*clean, *_plain_colours(clean[0].shape)]
     is_bird = _same_twice(ask, rows, batch)
     if is_bird is None:
@@ -54,7 +54,7 @@ def is_randomised(ask: Ask, pictures: Sequence[AttackedPicture], *, batch: int) 
 def flat_pictures(ask: Ask, pictures: Sequence[AttackedPicture], *, batch: int) -> tuple[int, int]:
     """Return how many of the first clean pictures get exactly the same scores when SPSA's first direction is added to
     them and taken away, and how many were tried. Scores that are not finite are no flat ones."""
-    tried = pictures[:_MOST_PICTURES]
+    tried = pictures[:_MAX_PICTURES]
     scores = _scores(ask, itertools.chain.from_iterable(map(_with_probes, tried)), batch).reshape(len(tried), -1, 2)
     is_flat = np.isfinite(scores).all(axis=(1, 2)) & (scores == scores[:, :1]).all(axis=(1, 2))
     return int(is_flat.sum()), len(tried)
@@ -78,7 +78,7 @@ def _differs_near_border(ask: Ask, bicycle: Rows, bird: Rows, batch: int) -> boo
     """Look ever closer at the first place where the class changes on the way from one picture to the other."""
     low, high, at_ends = 0.0, 1.0, (False, True)
     while high - low > _FINEST:
-        shares = np.linspace(low, high, max(batch, _LEAST_POINTS))
+        shares = np.linspace(low, high, max(batch, _MIN_POINTS))
         is_bird = _same_twice(ask, [_between(bicycle, bird, share) for share in shares], batch)
         if is_bird is None or at_ends != (is_bird[0], is_bird[-1]):
             return True  # the ends had another class one step before

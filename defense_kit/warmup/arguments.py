@@ -6,13 +6,13 @@ from pathlib import Path
 
 from defense_kit.warmup import AS_PUBLISHED, ATTACKS, DEFAULT, QUICK, QUICK_PICTURES
 
-BATCH_SIZE, MOST_ROWS = 64, 256
+BATCH_SIZE, MAX_ROWS = 64, 256
 
 
 def add_arguments(command: argparse.ArgumentParser, *, of_contest: bool = False) -> None:
     """Declare what the command takes, beside the defense. `of_contest`: the contest has pictures and a folder."""
     number = partial(bounded_number, least=2, most=100_000)
-    rows = partial(bounded_number, least=1, most=MOST_ROWS)
+    rows = partial(bounded_number, least=1, most=MAX_ROWS)
     command.add_argument(
         "--pictures", type=Path, required=not of_contest, metavar="FOLDER", help="with folders bird, bicycle"
     )
@@ -54,7 +54,7 @@ def bounded_number(text: str, *, least: int, most: int) -> int:
     return int(text)
 
 
-def most_pictures(options: argparse.Namespace) -> int | None:
+def max_pictures(options: argparse.Namespace) -> int | None:
     """Return how many pictures are taken at most; None for all."""
     most: int | None = options.images
     return QUICK_PICTURES if most is None and options.mode == QUICK else most

@@ -30,10 +30,10 @@ from defense_kit.warmup.streams import Purpose, Streams
 
 STEPS, DIRECTIONS = 7500, 25
 GOAL = 10.0  # the L2 distance at which it ends
-MOST_STARTS = 10
+MAX_STARTS = 10
 _FACTOR = 1.5
 FIRST_STEP = 0.01
-LEAST_STEP = 1e-7
+MIN_STEP = 1e-7
 TEST_EVERY = 10
 _SPHERE_WINDOW, _STEP_WINDOW = 100, 30
 _FEW, _MANY = 0.2, 0.5
@@ -83,13 +83,13 @@ def boundary(
     the way, which mostly is not wrong.
     """
     streams = Streams("boundary", of.sha256)
-    starts = drawn_starts(others, streams, MOST_STARTS)
+    starts = drawn_starts(others, streams, MAX_STARTS)
     return (yield from approach(of, first_move(of, streams), starts, streams, state, keep, steps, room))
 
 
-def drawn_starts(others: Sequence[Bytes], streams: Streams, most: int) -> Iterator[Rows]:
+def drawn_starts(others: Sequence[Bytes], streams: Streams, limit: int) -> Iterator[Rows]:
     """Yield so many of the other class in a drawn order, as floats."""
-    order = streams.draws(Purpose.BOUNDARY_STARTS).permutation(len(others))[:most]
+    order = streams.draws(Purpose.BOUNDARY_STARTS).permutation(len(others))[:limit]
     return (as_floats(others[number]) for number in order)
 
 
@@ -108,7 +108,7 @@ def approach(
     if isinstance(begun, AttackResult):
         return begun
     state, way, draw = begun, way_from(goal, begun.at), partial(drawn_direction, streams)
-    while state.step < (STEPS if steps is None else steps) and state.towards >= LEAST_STEP and way.length > GOAL:
+    while state.step < (STEPS if steps is None else steps) and state.towards >= MIN_STEP and way.length > GOAL:
         is_test = (state.step + 1) % TEST_EVERY == 0
         state, way = yield from step_from(of, way, draw, state, room, is_test=is_test)
         if keep is not None:

@@ -17,7 +17,7 @@ from defense_kit.faults import RunnerFault
 from defense_kit.frames import CLASSES, WARMUP_PIXELS
 from defense_kit.harness import BatchSession, Launch, open_defense
 from defense_kit.limits import HELLO_SECONDS, SECONDS_PER_PICTURE, START_SECONDS
-from defense_kit.warmup.arguments import most_pictures
+from defense_kit.warmup.arguments import max_pictures
 from defense_kit.warmup.attacks import SIDE
 from defense_kit.warmup.changes import FOLDER
 from defense_kit.warmup.measure import Measurement
@@ -34,7 +34,7 @@ MEASURED, FAULT, WRONG_USE, STOPPED = 0, 1, 2, 130
 def run(options: argparse.Namespace, launch: Launch, digest_of_defense: Callable[[], str]) -> int:
     """Measure a defense, write the report into `options.out`, and return the exit status."""
     try:
-        pictures = read_pictures(options.pictures, most_pictures(options))
+        pictures = read_pictures(options.pictures, max_pictures(options))
         measure(options, _opened(launch, options.batch_size), pictures, digest_of_defense())
         return MEASURED
     except (UnusablePictures, UnusableResults, OSError, sqlite3.Error) as error:

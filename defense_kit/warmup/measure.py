@@ -16,14 +16,14 @@ from defense_kit.warmup.answer_checks import AnswerChecks, clean_scores, flat_pi
 from defense_kit.warmup.attacks import Attack, Rows, Scores, as_floats, single_query
 from defense_kit.warmup.changes import distance, start_of, write_png
 from defense_kit.warmup.checkpoints import Begin, Checkpoints
-from defense_kit.warmup.methods import OURS, Method, method_of, most_steps
+from defense_kit.warmup.methods import OURS, Method, max_steps, method_of
 from defense_kit.warmup.pictures import LabelledPicture
 from defense_kit.warmup.report import AttackTiming, Measured, MeasuredPicture
 from defense_kit.warmup.results import Results
-from defense_kit.warmup.scheduler import MOST_SENT, Scheduler, enough_running
+from defense_kit.warmup.scheduler import MAX_SENT, Scheduler, enough_running
 
 PROGRESS_SECONDS = 10.0
-LEAST_BATCH = 8
+MIN_BATCH = 8
 _RANDOMISED, _CHANGED = "randomised", "changed"  # what is kept of the checks, for a run that goes on
 _NO_PICTURE = np.zeros((0, 0, 3), np.float32)  # in place of one that is not needed any longer
 
@@ -71,13 +71,13 @@ class Measurement:
         there = self._results.pictures(self._kept_as(name))
         of = [each for each in self._chosen(name) if each.picture.key not in there]
         batch = rows_of_batch(name, self._batch, len(self._chosen(name)))
-        running = most_running(name, batch, self._method)
-        scheduler = Scheduler[bytes](self._defense, batch=batch, most_running=running)
+        running = max_running(name, batch, self._method)
+        scheduler = Scheduler[bytes](self._defense, batch=batch, max_running=running)
         checkpoints = Checkpoints(self._results, self._method.states.get(name), self._kept_as(name))
         begun = (
             (each.picture.key, checkpoints.begin(each.picture, self._begin(name, each, scheduler.room))) for each in of
         )
-        most = most_steps(self._mode, name)
+        most = max_steps(self._mode, name)
         progress = _Progress(name, len(of), most, lambda: scheduler.rows_wanted, checkpoints.steps)
 
         def sent() -> None:
@@ -118,7 +118,7 @@ class Measurement:
                     found[key] = partial(MeasuredPicture, replace(result, picture=_NO_PICTURE), far, png)
                     yield key, single_query(as_floats(pixels))
 
-        scheduler = Scheduler[bytes](self._defense, batch=self._batch, most_running=enough_running(self._batch, 1))
+        scheduler = Scheduler[bytes](self._defense, batch=self._batch, max_running=enough_running(self._batch, 1))
         return {key: found[key](answered.scores) for key, answered in scheduler.run(rounded())}
 
     def _begin(self, name: str, each: LabelledPicture, room: Callable[[], int]) -> Begin:
@@ -139,12 +139,12 @@ def rows_of_batch(attack: str, most: int, pictures: int) -> int:
     """Return how many rows each batch of an attack on so many pictures has.
 
     A picture of the boundary attack mostly waits for the answer to one row: batches of half of the pictures are full
-    while one is answered and the next one is made. Smaller ones than LEAST_BATCH would cost a card as much.
+    while one is answered and the next one is made. Smaller ones than MIN_BATCH would cost a card as much.
     """
-    return min(most, max(LEAST_BATCH, -(-pictures // MOST_SENT))) if attack == "boundary" else most
+    return min(most, max(MIN_BATCH, -(-pictures // MAX_SENT))) if attack == "boundary" else most
 
 
-def most_running(attack: str, batch: int, method: Method = OURS) -> int:
+def max_running(attack: str, batch: int, method: Method = OURS) -> int:
     """Return how many pictures to attack at once."""
     return enough_running(batch, method.rows_at_once[attack])
 
@@ -163,13 +163,13 @@ class _Progress:
         self,
         name: str,
         pictures: int,
-        most_steps: int | None,
+        max_steps: int | None,
         rows: Callable[[], int],
         steps: Callable[[], tuple[int, int]],
     ) -> None:
-        """`most_steps` is of a picture, None for an attack without steps; `rows` are the queries sent; `steps` the
+        """`max_steps` is of a picture, None for an attack without steps; `rows` are the queries sent; `steps` the
         steps taken, and those that the pictures under way have behind them."""
-        self._name, self._pictures, self._most_steps, self._rows, self._steps = name, pictures, most_steps, rows, steps
+        self._name, self._pictures, self._max_steps, self._rows, self._steps = name, pictures, max_steps, rows, steps
         self.done = 0
         self._began = self._printed = time.monotonic()
 
@@ -188,10 +188,10 @@ class _Progress:
     def _work(self) -> tuple[int, int]:
         """Return the steps taken and those that are left at most; pictures where an attack has no steps."""
         left = self._pictures - self.done
-        if self._most_steps is None:
+        if self._max_steps is None:
             return self.done, left
         taken, behind = self._steps()
-        return taken, left * self._most_steps - behind
+        return taken, left * self._max_steps - behind
 
     def end(self) -> None:
         """All pictures are done."""

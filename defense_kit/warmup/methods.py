@@ -95,6 +95,6 @@ def method_of(mode: str) -> Method:
     return PUBLISHED if mode == AS_PUBLISHED else OURS
 
 
-def most_steps(mode: str, attack: str) -> int | None:
+def max_steps(mode: str, attack: str) -> int | None:
     """Return how many steps of an attack a picture has at most in a mode; None for an attack without steps."""
     return (QUICK_STEPS if mode == QUICK else method_of(mode).steps).get(attack)

@@ -37,26 +37,26 @@ class LabelledPicture:
         return hashlib.sha256(b"unanimous-warmup-boundary-1" + self.picture.sha256).digest()
 
 
-def read_pictures(folder: Path, most: int | None = None) -> list[LabelledPicture]:
+def read_pictures(folder: Path, limit: int | None = None) -> list[LabelledPicture]:
     """Return the pictures of `folder/bird` and `folder/bicycle`, ascending by the SHA-256 of their pixels.
 
-    Each is a square photograph of 224 pixels at least, shrunk to 224. With `most`, so many with the smallest SHA-256,
+    Each is a square photograph of 224 pixels at least, shrunk to 224. With `limit`, so many with the smallest SHA-256,
     half of each class. UnusablePictures for a folder without either class, or a file that is no such picture.
     """
     found = [each for name in CLASSES for each in _read(folder, name)]
     if missing := [name for name in CLASSES if all(each.of_class != name for each in found)]:
         raise UnusablePictures(f"{folder} needs PNG or JPEG files in bird and in bicycle: none is in {missing[0]}")
     _refuse_repeated(found)
-    return in_order(found, most)
+    return in_order(found, limit)
 
 
-def in_order(pictures: Sequence[LabelledPicture], most: int | None = None) -> list[LabelledPicture]:
-    """Return pictures ascending by SHA-256; with `most`, so many of them, half of each class."""
+def in_order(pictures: Sequence[LabelledPicture], limit: int | None = None) -> list[LabelledPicture]:
+    """Return pictures ascending by SHA-256; with `limit`, so many of them, half of each class."""
     ordered = sorted(pictures, key=lambda each: each.picture.sha256)
-    if most is None:
+    if limit is None:
         return ordered
     of_class = {name: [each for each in ordered if each.of_class == name] for name in CLASSES}
-    few = {each.name for at, found in enumerate(of_class.values()) for each in found[: max(1, (most + at) // 2)]}
+    few = {each.name for at, found in enumerate(of_class.values()) for each in found[: max(1, (limit + at) // 2)]}
     return [each for each in ordered if each.name in few]
 
 

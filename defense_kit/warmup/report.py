@@ -20,7 +20,7 @@ from defense_kit.warmup.boundary import GOAL
 from defense_kit.warmup.changes import Distance
 from defense_kit.warmup.coverage import wilson
 from defense_kit.warmup.libraries import made_with
-from defense_kit.warmup.methods import Method, method_of, most_steps
+from defense_kit.warmup.methods import Method, max_steps, method_of
 from defense_kit.warmup.pictures import LabelledPicture, set_sha256
 
 REQUIRED_PER_SECOND = 100  # pictures; what the contest of 2018 required of a defense
@@ -250,7 +250,7 @@ def _stuck(pictures: Sequence[LabelledPicture], measured: Measured) -> str:
     if useless := sum(not each["best_step"] for each in usable):
         words.append(f"no step of SPSA made a score worse on {useless:,} of {len(usable):,} pictures that stay right")
     boundary = [each.result.chosen for each in measured.found.get("boundary", {}).values()]
-    most = most_steps(measured.mode, "boundary") or 0
+    most = max_steps(measured.mode, "boundary") or 0
     early = min(_EARLY_STEPS, most)
     if ended := sum("distance" in each and each["steps"] < early for each in boundary):
         words.append(

@@ -15,13 +15,13 @@ from defense_kit.warmup.moves import bordered, moved
 from defense_kit.warmup.streams import Purpose, Streams
 
 SIDE_INSIDE = 184  # a black border of 20 pixels
-FARTHEST_SHIFT, LARGEST_ANGLE = 18, 30
+MAX_SHIFT, MAX_ANGLE = 18, 30
 
 EPSILON = np.float32(16 / 255)
 STEPS, PAIRS = 200, 32
 DELTA = np.float32(0.01)
 _RATE, _BETA_1, _BETA_2, _EPSILON_ADAM = 0.01, 0.9, 0.999, 1e-8
-_LARGEST_SLOPE = 1e18
+_MAX_SLOPE = 1e18
 LOSS_THAT_ENDS = -1.0  # a loss below it ends the attack
 
 
@@ -33,8 +33,8 @@ def first_move(of: AttackedPicture, streams: Streams) -> Rows:
 def drawn_move(streams: Streams) -> tuple[float, float, float]:
     """Return the degrees, dx and dy of the first move."""
     draws = streams.draws(Purpose.MOVE)
-    dx, dy = draws.uniform(-FARTHEST_SHIFT, FARTHEST_SHIFT, 2)
-    return float(draws.uniform(-LARGEST_ANGLE, LARGEST_ANGLE)), float(dx), float(dy)
+    dx, dy = draws.uniform(-MAX_SHIFT, MAX_SHIFT, 2)
+    return float(draws.uniform(-MAX_ANGLE, MAX_ANGLE)), float(dx), float(dy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def stepped(
     state: SpsaState, start: Rows, estimate: NDArray[np.float64], is_flat: bool, epsilon: float = _EPSILON_ADAM
 ) -> SpsaState:
     """Return the state after one step of Adam against the gradient, bounded so that its square is a float32."""
-    estimate = np.clip(estimate, -_LARGEST_SLOPE, _LARGEST_SLOPE)
+    estimate = np.clip(estimate, -_MAX_SLOPE, _MAX_SLOPE)
     step = state.step + 1
     mean = (_BETA_1 * state.mean + (1 - _BETA_1) * estimate).astype(np.float32)
     square = (_BETA_2 * state.square + (1 - _BETA_2) * estimate * estimate).astype(np.float32)

@@ -17,7 +17,7 @@ from defense_kit.warmup.methods import method_of
 from defense_kit.warmup.pictures import LabelledPicture
 from defense_kit.warmup.report import confidence_of
 
-MOST_PICTURES = 12  # of the page: its PNGs are inside
+MAX_PICTURES = 12  # of the page: its PNGs are inside
 CONTRAST = 8  # what a change is multiplied by
 
 
@@ -30,7 +30,7 @@ def worst_pictures(
     """Return the section; `pictures` are by their ID, their PNGs below `folder`."""
     wrong = [each for each in report["pictures"] if each["worst"] and each["attacks"][each["worst"]]["wrong"]]
     wrong.sort(key=lambda each: confidence_of(each["attacks"][each["worst"]]), reverse=True)
-    chosen = wrong[:MOST_PICTURES]
+    chosen = wrong[:MAX_PICTURES]
     first_move = method_of(report["mode"]).first_move
     cards = "".join(_card(each, pictures[each["id"]], folder, attack_name, first_move) for each in chosen)
     words = "No answer was wrong."

@@ -27,7 +27,7 @@ from django.db.models import F, Q
 from common.choices import choices
 from common.ids import random_id
 from labeling.enums import Answer, AssignmentState, Origin, PanelState, TaskerState, TieBreak
-from policy.numbers import LARGEST_PANEL
+from policy.numbers import MAX_PANEL_SIZE
 
 
 class Image(models.Model):
@@ -168,7 +168,7 @@ class PanelPlace(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["panel", "number"], name="place_number_once"),
             models.CheckConstraint(
-                condition=Q(number__lte=LARGEST_PANEL) | Q(replaces__isnull=False), name="place_beyond_size_replaces"
+                condition=Q(number__lte=MAX_PANEL_SIZE) | Q(replaces__isnull=False), name="place_beyond_size_replaces"
             ),
         ]
 

@@ -11,7 +11,7 @@ from django.db.models.functions import TruncWeek
 from labeling.models import GoldMark, Tasker
 
 SHARES_SHOWN = 12
-MOST_RETIRED = 50
+MAX_RETIRED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,4 +55,4 @@ def retired_marks(tasker: Tasker) -> list[GoldMark]:
     Pictures that an organizer kept out because of a report are left out: nobody sees those again.
     """
     marks = GoldMark.objects.filter(tasker=tasker, known__retired_at__isnull=False, known__held_at__isnull=True)
-    return list(marks.select_related("known__image", "response").order_by("-marked_at", "-pk")[:MOST_RETIRED])
+    return list(marks.select_related("known__image", "response").order_by("-marked_at", "-pk")[:MAX_RETIRED])

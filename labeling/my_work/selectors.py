@@ -10,7 +10,7 @@ from django.db.models.functions import TruncDate
 from common.errors import NotFound
 from labeling.models import Response, Tasker
 
-ANSWERS_ON_A_PAGE = 25
+ANSWERS_PER_PAGE = 25
 DAYS_SHOWN = 14
 WEEKS_SHOWN = 8
 
@@ -57,8 +57,8 @@ def answers_page(rows: QuerySet[Response], last: Response | None) -> tuple[list[
     """
     if last is not None:
         rows = rows.filter(Q(submitted_at__lt=last.submitted_at) | Q(submitted_at=last.submitted_at, pk__lt=last.pk))
-    found = list(rows.order_by("-submitted_at", "-pk")[: ANSWERS_ON_A_PAGE + 1])
-    shown = found[:ANSWERS_ON_A_PAGE]
+    found = list(rows.order_by("-submitted_at", "-pk")[: ANSWERS_PER_PAGE + 1])
+    shown = found[:ANSWERS_PER_PAGE]
     return shown, shown[-1].assignment.public_id if len(found) > len(shown) else None
 
 

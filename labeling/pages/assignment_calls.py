@@ -27,7 +27,7 @@ from labeling.models import Assignment, Draft
 from labeling.my_work.drafts import SentDraft, draft_keep, draft_of
 from labeling.notices import iso
 from labeling.pages.shapes import (
-    MOST_REVISION,
+    MAX_REVISION,
     AnsweredOut,
     AssignmentOut,
     DraftIn,
@@ -46,7 +46,7 @@ from policy.enums import OutlineGate
 from policy.selectors import only_outline_gate, policy_at, policy_in_force
 
 RETRY_AFTER_SECONDS = 10
-MOST_PROBLEM_CHARACTERS = 2000
+MAX_PROBLEM_CHARACTERS = 2000
 # What an answer may ask for besides, without being part of it.
 _OF_NEXT = frozenset({"next", "holding"})
 _random = SystemRandom()
@@ -137,8 +137,8 @@ def _wants_next(data: Mapping[str, Any]) -> bool:
 
 def _problem(data: Mapping[str, Any]) -> str:
     problem = data.get("problem", "")
-    if not isinstance(problem, str) or len(problem) > MOST_PROBLEM_CHARACTERS:
-        message = _("Describe the problem in at most %(most)s characters.") % {"most": MOST_PROBLEM_CHARACTERS}
+    if not isinstance(problem, str) or len(problem) > MAX_PROBLEM_CHARACTERS:
+        message = _("Describe the problem in at most %(most)s characters.") % {"most": MAX_PROBLEM_CHARACTERS}
         raise InvalidInput(message, "invalid", field="problem")
     return problem.replace("\x00", "").strip()
 
@@ -161,7 +161,7 @@ def _browser(data: Mapping[str, Any]) -> UUID:
 
 def _revision(data: Mapping[str, Any], name: str) -> int:
     value = data.get(name)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_REVISION:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_REVISION:
         return value
     words = _("Send %(name)s as a whole number from 0 on.") % {"name": name}
     raise InvalidInput(words, "invalid", field=name)

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from common.errors import InvalidInput, NotFound
-from labeling.answers import MOST_SECONDS, QUESTIONS
+from labeling.answers import MAX_SECONDS, QUESTIONS
 from labeling.marking import STATEMENTS
 
 _TRUTH = {"true": True, "false": False, "": None}
@@ -59,7 +59,7 @@ def seconds_of(fields: Mapping[str, str], *, now: datetime) -> float:
         seconds = float(fields.get("seconds") or now.timestamp() - float(fields.get("shown") or now.timestamp()))
     except ValueError:
         return 0.0
-    return min(max(seconds, 0.0), float(MOST_SECONDS)) if seconds == seconds else 0.0
+    return min(max(seconds, 0.0), float(MAX_SECONDS)) if seconds == seconds else 0.0
 
 
 def outline_of_text(text: str) -> Any:

@@ -18,7 +18,7 @@ from labeling.access import tasker_of
 from labeling.notices import iso, notice_mark_seen, notices_json
 from labeling.pages.shapes import ErrorOut
 from labeling.preferences import preferences_change, tasker_preferences
-from labeling.questions.services import MOST_QUESTION_CHARACTERS, question_send
+from labeling.questions.services import MAX_QUESTION_CHARACTERS, question_send
 
 
 class PreferencesIn(serializers.Serializer[Any]):
@@ -124,7 +124,7 @@ class NoticeSeen(APIView):
 class QuestionIn(serializers.Serializer[Any]):
     """A question about the task, not about a single picture: one of those is reported."""
 
-    text = serializers.CharField(max_length=MOST_QUESTION_CHARACTERS)
+    text = serializers.CharField(max_length=MAX_QUESTION_CHARACTERS)
 
 
 @extend_schema_serializer(examples=[OpenApiExample("example", {"id": 2, "asked_at": "2026-11-20T23:41:12Z"})])

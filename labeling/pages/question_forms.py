@@ -14,9 +14,9 @@ from labeling.enums import ReportDecision
 from labeling.models import Image, Question, Report, Tasker
 from labeling.questions.selectors import reported_image
 from labeling.questions.services import (
-    MOST_ANSWER_CHARACTERS,
-    MOST_QUESTION_CHARACTERS,
-    MOST_REPORT_CHARACTERS,
+    MAX_ANSWER_CHARACTERS,
+    MAX_QUESTION_CHARACTERS,
+    MAX_REPORT_CHARACTERS,
     question_answer,
     question_send,
     report_decide,
@@ -30,15 +30,15 @@ _NO_DECISION = "Choose whether the picture goes back to the taskers or stays awa
 class QuestionForm(Form):
     """A tasker's question."""
 
-    text = TextField(gettext_lazy("Your question"), most=MOST_QUESTION_CHARACTERS, rows=4)
+    text = TextField(gettext_lazy("Your question"), max_length=MAX_QUESTION_CHARACTERS, rows=4)
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         words = _(
-            "At most %(most_characters)s characters. Organizers see your tasker ID, not your name. An answer that "
+            "At most %(max_characters)s characters. Organizers see your tasker ID, not your name. An answer that "
             "helps everybody is published without your question."
         )
-        self.fields["text"].help_text = words % {"most_characters": MOST_QUESTION_CHARACTERS}
+        self.fields["text"].help_text = words % {"max_characters": MAX_QUESTION_CHARACTERS}
 
     def save(self, *, tasker: Tasker, now: datetime) -> Question:
         """Send the question."""
@@ -50,7 +50,7 @@ class AnswerForm(RowForm):
 
     keys = ("question",)
     question = RowNumberField()
-    answer = TextField("Answer", most=MOST_ANSWER_CHARACTERS, rows=3)
+    answer = TextField("Answer", max_length=MAX_ANSWER_CHARACTERS, rows=3)
     to = forms.ChoiceField(
         label="Who reads it",
         choices=[(_ASKER, "Only the tasker who asked"), (_EVERYBODY, "Everybody, as a clarification")],
@@ -92,7 +92,7 @@ class QuestionDecisionForm(RowForm):
         widget=forms.RadioSelect,
         error_messages={"required": _NO_DECISION, "invalid_choice": _NO_DECISION},
     )
-    reply = TextField("Reply, or the reason", most=MOST_REPORT_CHARACTERS, rows=2, required=False)
+    reply = TextField("Reply, or the reason", max_length=MAX_REPORT_CHARACTERS, rows=2, required=False)
 
     def clean_image(self) -> Image:
         """Return the picture; NotFound for one that nobody reported."""

@@ -10,7 +10,7 @@ from labeling.enums import Answer, ReportKind, TieBreak
 from policy.enums import OutlineGate
 
 _LEASE_TOKEN = "9f2c41d07be84a6f8f3f0f1a5e6d7c8b"
-MOST_REVISION = 2**31 - 1
+MAX_REVISION = 2**31 - 1
 
 
 def _example(**values: Any) -> Callable[[type], type]:
@@ -40,10 +40,10 @@ class DraftIn(serializers.Serializer[Any]):
 
     lease_token = serializers.CharField(max_length=64)
     browser = serializers.UUIDField(help_text="A random name of the browser, the same each time.")
-    revision = serializers.IntegerField(min_value=0, max_value=MOST_REVISION)
+    revision = serializers.IntegerField(min_value=0, max_value=MAX_REVISION)
     base = serializers.IntegerField(
         min_value=0,
-        max_value=MOST_REVISION,
+        max_value=MAX_REVISION,
         help_text="The revision of the draft that came from the server, or 0.",
     )
     form = serializers.DictField(help_text="Any object. It comes back as it is.")

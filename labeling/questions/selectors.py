@@ -9,9 +9,9 @@ from common.database.grouping import grouped
 from labeling.enums import PanelState, ReportKind
 from labeling.models import Image, InstructionVersion, KnownPicture, Panel, Question, Report, Tasker
 
-MOST_PICTURES = 50
-MOST_DECIDED = 100
-MOST_QUESTIONS = 100
+MAX_PICTURES = 50
+MAX_DECIDED = 100
+MAX_QUESTIONS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ def pictures_waiting() -> int:
 
 
 def reported_pictures() -> list[ReportedPicture]:
-    """Return the pictures with open reports, MOST_PICTURES at most, oldest report first."""
+    """Return the pictures with open reports, MAX_PICTURES at most, oldest report first."""
     reports = grouped((report.image, report) for report in open_reports().select_related("image"))
-    images = list(reports)[:MOST_PICTURES]
+    images = list(reports)[:MAX_PICTURES]
     panels = Panel.objects.filter(image__in=images).order_by("number").values_list("image_id", "state")
     newest = dict(panels)
     known = set(KnownPicture.objects.filter(image__in=images).values_list("image_id", flat=True))
@@ -60,9 +60,9 @@ def reported_pictures() -> list[ReportedPicture]:
 
 
 def decided_reports() -> list[Report]:
-    """Return the reports decided last, newest decision first, MOST_DECIDED at most."""
+    """Return the reports decided last, newest decision first, MAX_DECIDED at most."""
     decided = Report.objects.filter(decided_at__isnull=False).select_related("tasker", "image", "decided_by")
-    return list(decided.order_by("-decided_at", "-pk")[:MOST_DECIDED])
+    return list(decided.order_by("-decided_at", "-pk")[:MAX_DECIDED])
 
 
 def reported_image(public_id: str) -> Image | None:
@@ -71,9 +71,9 @@ def reported_image(public_id: str) -> Image | None:
 
 
 def open_questions() -> list[Question]:
-    """Return the questions that wait for an organizer, oldest first, MOST_QUESTIONS at most."""
+    """Return the questions that wait for an organizer, oldest first, MAX_QUESTIONS at most."""
     waiting = Question.objects.filter(answered_at__isnull=True).select_related("tasker")
-    return list(waiting.order_by("asked_at", "pk")[:MOST_QUESTIONS])
+    return list(waiting.order_by("asked_at", "pk")[:MAX_QUESTIONS])
 
 
 def open_question_count() -> int:
@@ -82,16 +82,16 @@ def open_question_count() -> int:
 
 
 def answered_questions() -> list[Question]:
-    """Return the questions answered last, newest first, MOST_QUESTIONS at most."""
+    """Return the questions answered last, newest first, MAX_QUESTIONS at most."""
     answered = Question.objects.filter(answered_at__isnull=False).select_related(
         "tasker", "answered_by", "instructions"
     )
-    return list(answered.order_by("-answered_at", "-pk")[:MOST_QUESTIONS])
+    return list(answered.order_by("-answered_at", "-pk")[:MAX_QUESTIONS])
 
 
 def own_questions(tasker: Tasker) -> list[Question]:
-    """Return the tasker's own questions, newest first, MOST_QUESTIONS at most; never anybody else's (R8)."""
-    return list(tasker.questions.order_by("-asked_at", "-pk")[:MOST_QUESTIONS])
+    """Return the tasker's own questions, newest first, MAX_QUESTIONS at most; never anybody else's (R8)."""
+    return list(tasker.questions.order_by("-asked_at", "-pk")[:MAX_QUESTIONS])
 
 
 def clarifications(now: datetime) -> list[InstructionVersion]:

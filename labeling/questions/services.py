@@ -27,10 +27,10 @@ from labeling.models import Image, InstructionVersion, KnownPicture, Notice, Pan
 from labeling.questions.report_words import DECISION_TOLD, KIND_WORDS
 from labeling.questions.selectors import open_reports
 
-MOST_REPORT_CHARACTERS = 2_000
-MOST_QUESTION_CHARACTERS = 1_000
-MOST_OPEN_QUESTIONS = 20
-MOST_ANSWER_CHARACTERS = 4_000
+MAX_REPORT_CHARACTERS = 2_000
+MAX_QUESTION_CHARACTERS = 1_000
+MAX_OPEN_QUESTIONS = 20
+MAX_ANSWER_CHARACTERS = 4_000
 _ANSWER_SUMMARY = "A question of a tasker, answered for everybody."
 
 
@@ -44,7 +44,7 @@ def report_create(
     Taskers with a lease on it may finish; no new tasker gets it, and this tasker never again. The same report again
     returns the first one. Conflict (`already_answered`, `wrong_token`), NotFound for anybody else's assignment.
     """
-    words = words.replace("\x00", "").strip()[:MOST_REPORT_CHARACTERS]
+    words = words.replace("\x00", "").strip()[:MAX_REPORT_CHARACTERS]
     leases.assignment_release(
         tasker=tasker,
         assignment_id=assignment_id,
@@ -155,17 +155,17 @@ def _notice(tasker: Tasker, code: str, text: str, now: datetime) -> None:
 def question_send(*, tasker: Tasker, text: str, now: datetime) -> Question:
     """Store a tasker's question for the organizers. If the same question is open, return that one.
 
-    InvalidInput for no text or too much; Conflict (`too_many_questions`) at MOST_OPEN_QUESTIONS open ones.
+    InvalidInput for no text or too much; Conflict (`too_many_questions`) at MAX_OPEN_QUESTIONS open ones.
     """
     text = text.replace("\x00", "").strip()
-    if not 0 < len(text) <= MOST_QUESTION_CHARACTERS:
-        message = _("Ask in 1 to %(most)s characters.") % {"most": MOST_QUESTION_CHARACTERS}
+    if not 0 < len(text) <= MAX_QUESTION_CHARACTERS:
+        message = _("Ask in 1 to %(most)s characters.") % {"most": MAX_QUESTION_CHARACTERS}
         raise InvalidInput(message, "invalid", field="text")
     Tasker.objects.select_for_update(no_key=True).get(pk=tasker.pk)
     waiting = {question.text: question for question in tasker.questions.filter(answered_at__isnull=True)}
     if text in waiting:
         return waiting[text]
-    if len(waiting) >= MOST_OPEN_QUESTIONS:
+    if len(waiting) >= MAX_OPEN_QUESTIONS:
         message = _("%(many)s questions of yours wait for an answer: ask the next one when one of them is answered.")
         raise Conflict(message % {"many": len(waiting)}, "too_many_questions")
     return Question.objects.create(tasker=tasker, text=text, asked_at=now)
@@ -207,8 +207,8 @@ def _answer_checked(answer: str, *, to_everybody: bool, requalify: bool) -> str:
     answer = answer.replace("\x00", "").strip()
     if not answer:
         raise InvalidInput("Write the answer: it is sent as it stands.", "invalid", field="answer")
-    if len(answer) > MOST_ANSWER_CHARACTERS:
-        message = f"Write at most {MOST_ANSWER_CHARACTERS:,} characters; yours are {len(answer):,}."
+    if len(answer) > MAX_ANSWER_CHARACTERS:
+        message = f"Write at most {MAX_ANSWER_CHARACTERS:,} characters; yours are {len(answer):,}."
         raise InvalidInput(message, "too_long", field="answer")
     if requalify and not to_everybody:
         message = "A short qualification goes with a clarification for everybody: choose that, or untick it."

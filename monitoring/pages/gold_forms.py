@@ -51,7 +51,7 @@ class GoldForm(Form):
         required=False,
         widget=forms.Textarea({"rows": 4, "cols": False, "spellcheck": "false"}),
     )
-    min_iou_percent = TextField("An outline is right from this overlap on, percent", most=3, inputmode="numeric")
+    min_iou_percent = TextField("An outline is right from this overlap on, percent", max_length=3, inputmode="numeric")
     complete = _fact_field("Complete")
     unoccluded = _fact_field("Unoccluded")
     real = _fact_field("Real")
@@ -76,7 +76,7 @@ class GoldChangeForm(Form):
         choices=[("hold", "Hold"), ("let_go", "Let go"), ("retire", "Retire for ever")],
         error_messages={"required": _NO_ACTION, "invalid_choice": _NO_ACTION},
     )
-    reason = TextField("Reason", most=1000)
+    reason = TextField("Reason", max_length=1000)
 
     def save(self, *, known: KnownPicture, by: User, now: datetime) -> str:
         """Change it; return what it is now."""

@@ -19,14 +19,14 @@ USUAL, LONGEST = timedelta(days=6), timedelta(days=92)
 class RuleForm(Form):
     """A new rule; the service says what is wrong with a number."""
 
-    name = TextField("Name", most=80)
+    name = TextField("Name", max_length=80)
     collector = forms.ChoiceField(label="Reads", choices=[(name, name) for name in COLLECTORS])
     comparison = forms.ChoiceField(label="Is", choices=[(name, each.words) for name, each in COMPARISONS.items()])
-    threshold = TextField("Threshold", most=20, inputmode="decimal")
-    window = TextField("Over the latest", most=9, inputmode="numeric")
-    minimum = TextField("Once there are", most=9, inputmode="numeric")
+    threshold = TextField("Threshold", max_length=20, inputmode="decimal")
+    window = TextField("Over the latest", max_length=9, inputmode="numeric")
+    minimum = TextField("Once there are", max_length=9, inputmode="numeric")
     action = forms.ChoiceField(label="Then", choices=[(str(each), str(each)) for each in MonitoringAction])
-    words = TextField("The tasker reads", most=1000, rows=2)
+    words = TextField("The tasker reads", max_length=1000, rows=2)
 
     def clean_window(self) -> int | None:
         """Return the number; None for anything else."""

@@ -13,10 +13,10 @@ from common.web.page import page
 from monitoring.pages.rule_forms import PeriodForm, RetireRuleForm, RuleForm
 from monitoring.rules import COLLECTORS
 from monitoring.selectors import newest_events, open_links, public_ids_of, retired_rules, rules_in_force
-from monitoring.tasker_figures import MOST_PANELS, Agreement, Period, agreement_of_period, today_in
+from monitoring.tasker_figures import MAX_PANELS, Agreement, Period, agreement_of_period, today_in
 from policy.selectors import policy_in_force
 
-MOST_EVENTS = 50
+MAX_EVENTS = 50
 MOVERS_SHOWN = 3
 
 
@@ -33,11 +33,11 @@ def watching(request: HttpRequest, organizer: User) -> HttpResponse:
     context = {
         "rules": rules_in_force(),
         "retired": retired_rules(),
-        "events": newest_events(MOST_EVENTS),
-        "most_events": MOST_EVENTS,
+        "events": newest_events(MAX_EVENTS),
+        "max_events": MAX_EVENTS,
         "links": open_links(),
         "agreements": [(each, _movers(each)) for each in agreement_of_period(Period.of_days(*period.days, zone))],
-        "most_panels": MOST_PANELS,
+        "max_panels": MAX_PANELS,
         "period": period,
         "collectors": COLLECTORS,
         "form": sent,

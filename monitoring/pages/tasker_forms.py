@@ -21,7 +21,7 @@ from monitoring.models import TaskerLink
 from monitoring.tasker_rows import DEFAULT_SORTING, SORTINGS
 from policy.selectors import policy_in_force
 
-MOST_REASON = 1000
+MAX_REASON_CHARACTERS = 1000
 
 
 class TaskerFilter(ListFilter):
@@ -45,7 +45,7 @@ class TaskerFilter(ListFilter):
 
 def reason_field(label: str) -> TextField:
     """Return the field of a reason; the service says when it is missing."""
-    return TextField(label, most=MOST_REASON, rows=3)
+    return TextField(label, max_length=MAX_REASON_CHARACTERS, rows=3)
 
 
 class ActionForm(Form):
@@ -159,7 +159,7 @@ class LinkForm(ActionForm):
 
     name, title, button = "link", "Link with another tasker", "Link them"
     happens = "While the link lasts, the two are never on one panel. Neither is notified."
-    other = TextField("The other tasker's ID", most=20, placeholder="T-00000")
+    other = TextField("The other tasker's ID", max_length=20, placeholder="T-00000")
     reason = reason_field("Reason")
     field_order = ["other", "reason"]
     names = {"second": "other"}

@@ -22,8 +22,8 @@ from monitoring.access import reviewer_of, tasker_named
 from monitoring.pages.tasker_forms import ACTIONS, EndLinkForm, SinceForm, TaskerFilter, VoidForm, begin_of
 from monitoring.selectors import link_by_number, newest_answers
 from monitoring.tasker_figures import (
-    MOST_ANSWERS,
-    MOST_PANELS,
+    MAX_ANSWERS,
+    MAX_PANELS,
     Period,
     agreement_of_period,
     statistics_by_day,
@@ -44,7 +44,7 @@ from policy.selectors import policy_in_force
 
 SPANS = (7, 14, 30)
 LATEST_SHOWN = 12
-MOST_SETTLED = 500
+MAX_SETTLED = 500
 
 
 @page(organizer_of)
@@ -92,9 +92,9 @@ def tasker_detail(request: HttpRequest, organizer: User, public_id: str) -> Http
         "entries": timeline(tasker),
         "links": [link for link in links_of(tasker) if link.ended_at is None],
         "days": days,
-        "most_answers": MOST_ANSWERS,
-        "all_counted": sum(len(figures.milliseconds) for figures in days.values()) < MOST_ANSWERS,
-        "most_panels": MOST_PANELS,
+        "max_answers": MAX_ANSWERS,
+        "all_counted": sum(len(figures.milliseconds) for figures in days.values()) < MAX_ANSWERS,
+        "max_panels": MAX_PANELS,
         "charts": drawings(days),
         "agreements": [(each, _influence(each.influences, tasker)) for each in agreement_of_period(period)],
         "latest": _latest(tasker, now),
@@ -130,9 +130,9 @@ def settled_answers(request: HttpRequest, reviewer: User, public_id: str) -> Htt
     settled = voiding.settled_responses(tasker, None).select_related("image", "panel").order_by("-submitted_at", "-pk")
     context = {
         "tasker": tasker,
-        "settled": settled[:MOST_SETTLED],
+        "settled": settled[:MAX_SETTLED],
         "count": settled.count(),
-        "most": MOST_SETTLED,
+        "most": MAX_SETTLED,
         "now": now,
         "zone": _zone(now),
     }

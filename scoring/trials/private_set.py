@@ -21,7 +21,7 @@ from picture_files.store import picture_store
 from picture_files.store_transactions import storing_files
 from scoring.models import PrivatePicture, PrivateSet
 
-LONGEST_SOURCE = 200
+MAX_SOURCE_CHARACTERS = 200
 
 
 def private_key(pixels_sha256: str) -> str:
@@ -107,7 +107,7 @@ def private_picture_add(
         row, new = PrivatePicture.objects.get_or_create(
             private_set=private_set,
             pixels_sha256=picture.pixels_sha256,
-            defaults={"label": label.value, "source": source[-LONGEST_SOURCE:]},
+            defaults={"label": label.value, "source": source[-MAX_SOURCE_CHARACTERS:]},
         )
     if row.label != label.value:
         raise Conflict(f"The same picture is in the set as a {row.label}. Decide what it shows.", "in_both_classes")

@@ -17,7 +17,7 @@ from scoring.enums import RunState, TrialKind
 from scoring.models import Defense, FrameworkCheck, PrivateSet, Trial
 from scoring.trials import selectors
 
-LONGEST_REASON = 4000
+MAX_REASON_CHARACTERS = 4000
 SEED_BITS = 63  # as an official run's: a seed must not tell a defense which of the two it is in
 
 
@@ -151,8 +151,8 @@ def framework_check(defense: Defense, *, passed: bool, reason: str, by: User, no
     """
     if not is_on_board(by):
         raise NotAllowed("Only members of the review board check a defense's framework.", "not_on_board")
-    ask = f"Say why, in at most {LONGEST_REASON} characters."
-    reason = clean_words(reason, field="reason", ask=ask, most=LONGEST_REASON)
+    ask = f"Say why, in at most {MAX_REASON_CHARACTERS} characters."
+    reason = clean_words(reason, field="reason", ask=ask, max_length=MAX_REASON_CHARACTERS)
     audit(
         "framework.check",
         by=by,

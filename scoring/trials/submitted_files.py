@@ -33,16 +33,16 @@ from scoring.models import Defense
 from scoring.sealed import archive_key, file_sha256
 
 MIB = 1 << 20
-MOST_ARCHIVE_BYTES = 16 << 30
-MOST_SOURCE_BYTES = 256 * MIB
-MOST_WEIGHTS_BYTES = 16 << 30
-MOST_FILES = 10_000
-MOST_UNPACKED_BYTES = 1 << 30  # of a zip, as it states them
-MOST_RATIO = 100  # unpacked to packed, of a zip that unpacks to more than the following
+MAX_ARCHIVE_BYTES = 16 << 30
+MAX_SOURCE_BYTES = 256 * MIB
+MAX_WEIGHTS_BYTES = 16 << 30
+MAX_FILES = 10_000
+MAX_UNPACKED_BYTES = 1 << 30  # of a zip, as it states them
+MAX_RATIO = 100  # unpacked to packed, of a zip that unpacks to more than the following
 _SMALL_BYTES = 4 * MIB
-MOST_LIST_BYTES = 16 * MIB
-LONGEST_NAME = 80
-LONGEST_PATH = 200
+MAX_LIST_BYTES = 16 * MIB
+MAX_NAME_CHARACTERS = 80
+MAX_PATH_CHARACTERS = 200
 LANGUAGES = {
     **dict.fromkeys((".py", ".pyi"), "Python"),
     ".ipynb": "Jupyter notebook",
@@ -62,11 +62,11 @@ LANGUAGES = {
 }
 BY_NAME = {"dockerfile": "Dockerfile", "makefile": "Makefile", "licence": "Text", "license": "Text"}
 OTHER = "Other"
-_LONGEST_ZIP_NAME = 1_000
+_MAX_ZIP_NAME_CHARACTERS = 1_000
 # zipfile raises NotImplementedError for a zip of a later format version than it knows: a refusal, not unfinished work.
 _UNREADABLE = (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, ValueError, OSError, struct.error)
 _ENTRY = b"PK\x01\x02"  # what each entry of a zip's directory begins with
-LONGEST_IMAGE = 200
+MAX_IMAGE_CHARACTERS = 200
 _IN_REGISTRY = re.compile(
     r"(?:(?P<host>[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::\d{1,5})?|localhost(?::\d{1,5})?)/)?"
     r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*@(?P<digest>sha256:[0-9a-f]{64})"
@@ -165,7 +165,7 @@ def put_files(files: Mapping[str, Path]) -> None:
 
 
 def _archived(archive: Path) -> dict[str, Any]:
-    _check_size(archive, MOST_ARCHIVE_BYTES, "image archive", "archive")
+    _check_size(archive, MAX_ARCHIVE_BYTES, "image archive", "archive")
     try:
         facts = glance_at_archive(archive)
     except RunnerFault as fault:
@@ -175,7 +175,7 @@ def _archived(archive: Path) -> dict[str, Any]:
 
 def _in_registry(image: str) -> dict[str, Any]:
     """Return the known facts of an image that scorers fetch from its registry: its layers are unknown."""
-    named = _IN_REGISTRY.fullmatch(image.strip()) if len(image) <= LONGEST_IMAGE else None
+    named = _IN_REGISTRY.fullmatch(image.strip()) if len(image) <= MAX_IMAGE_CHARACTERS else None
     if named is None:
         words = "Name the image with its digest, for example ghcr.io/team/defense@sha256: and 64 hexadecimal digits."
         raise InvalidInput(words, "bad_image", field="image")
@@ -200,39 +200,41 @@ def keep_zip(path: Path, what: str, field: str) -> str:
 def checked_name(name: str) -> str:
     """Return the name of a defense without blanks around it; InvalidInput for none, a long one or several lines."""
     name = name.strip()
-    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+    if not name or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
         raise InvalidInput(
-            f"Give the defense a name, one line of at most {LONGEST_NAME} characters.", "bad_name", field="name"
+            f"Give the defense a name, one line of at most {MAX_NAME_CHARACTERS} characters.", "bad_name", field="name"
         )
     return name
 
 
-def _check_size(path: Path, most: int, what: str, field: str) -> None:
+def _check_size(path: Path, max_bytes: int, what: str, field: str) -> None:
     try:
         size = path.stat().st_size if path.is_file() else -1
     except OSError:
         size = -1
     if size < 0:
         raise InvalidInput(f"There is no {what} at {path}.", "no_file", field=field)
-    if size > most:
-        raise too_large(what, most, field)
+    if size > max_bytes:
+        raise too_large(what, max_bytes, field)
 
 
-def too_large(what: str, most: int, field: str) -> InvalidInput:
-    """Return the refusal of a file of more than `most` bytes."""
-    return InvalidInput(f"The {what} has more than {most // MIB:,} MiB. Make it smaller.", "too_large", field=field)
+def too_large(what: str, max_bytes: int, field: str) -> InvalidInput:
+    """Return the refusal of a file of more than `max_bytes`."""
+    return InvalidInput(
+        f"The {what} has more than {max_bytes // MIB:,} MiB. Make it smaller.", "too_large", field=field
+    )
 
 
 def weights_sha256(files: Sequence[Path]) -> str:
     """Return the SHA-256 of one file, or of the sorted SHA-256s of several; empty for none."""
     for file in files:
-        _check_size(file, MOST_WEIGHTS_BYTES, "file of weights", "weights")
+        _check_size(file, MAX_WEIGHTS_BYTES, "file of weights", "weights")
     each = sorted(file_sha256(file) for file in files)
     return each[0] if len(each) == 1 else hashlib.sha256("\n".join(each).encode()).hexdigest() if each else ""
 
 
 def _zip_sha256(path: Path, what: str, field: str) -> str:
-    _check_size(path, MOST_SOURCE_BYTES, f"{what} zip", field)
+    _check_size(path, MAX_SOURCE_BYTES, f"{what} zip", field)
     with open(path, "rb") as file:
         list_source(file, what, field)
         _check_zip(file, what, field)
@@ -268,16 +270,16 @@ def _harm(archive: zipfile.ZipFile) -> str:
     if behind := next(
         (name for name in seen if any(not seen.get(str(each), True) for each in PurePosixPath(name).parents)), ""
     ):
-        return f"{readable(behind, LONGEST_PATH)} lies inside of a file"
-    if unpacked > MOST_UNPACKED_BYTES:
-        return f"it unpacks to more than {MOST_UNPACKED_BYTES // MIB:,} MiB"
-    if unpacked > _SMALL_BYTES and unpacked > MOST_RATIO * packed:
-        return f"it unpacks to more than {MOST_RATIO} times its size; leave out what can be computed"
+        return f"{readable(behind, MAX_PATH_CHARACTERS)} lies inside of a file"
+    if unpacked > MAX_UNPACKED_BYTES:
+        return f"it unpacks to more than {MAX_UNPACKED_BYTES // MIB:,} MiB"
+    if unpacked > _SMALL_BYTES and unpacked > MAX_RATIO * packed:
+        return f"it unpacks to more than {MAX_RATIO} times its size; leave out what can be computed"
     return ""
 
 
 def _harm_of_entry(entry: zipfile.ZipInfo, name: str) -> str:
-    if not _is_portable(name) or len(name) > _LONGEST_ZIP_NAME:
+    if not _is_portable(name) or len(name) > _MAX_ZIP_NAME_CHARACTERS:
         return "is no plain relative path; make the zip with `zip -r` or your file manager"
     if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
         return "is no file: links and devices are not taken"
@@ -346,12 +348,12 @@ def _refuse_many(file: IO[bytes], what: str, field: str) -> None:
         whole = tail + piece
         count += whole.count(_ENTRY)
         tail = whole[1 - len(_ENTRY) :]
-    words = f"The {what} has to be a zip of at most {MOST_FILES:,} files."
-    if count > MOST_FILES:
+    words = f"The {what} has to be a zip of at most {MAX_FILES:,} files."
+    if count > MAX_FILES:
         raise InvalidInput(words, "bad_source", field=field)
     file.seek(-min(TAIL_BYTES, file.seek(0, os.SEEK_END)), os.SEEK_END)
     try:
-        zip_size(file.read(), most_listed=MOST_FILES, most_list_bytes=MOST_LIST_BYTES)
+        zip_size(file.read(), max_listed=MAX_FILES, max_list_bytes=MAX_LIST_BYTES)
     except ZipRefused as error:
         raise InvalidInput(f"{words} {error}", "bad_source", field=field) from None
     except zipfile.BadZipFile:
@@ -360,7 +362,7 @@ def _refuse_many(file: IO[bytes], what: str, field: str) -> None:
 
 
 def _path_shown(entry: zipfile.ZipInfo) -> str:
-    return readable(entry.filename, LONGEST_PATH).replace("\n", " ")
+    return readable(entry.filename, MAX_PATH_CHARACTERS).replace("\n", " ")
 
 
 def _language(path: str) -> str:

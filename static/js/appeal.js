@@ -20,7 +20,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const SIDES = /** @type {const} */ (["x", "y", "width", "height"]);
 const FIELDS = /** @type {const} */ ([...SIDES, "words"]);
 // A shorter drag is a slip of the hand.
-const LEAST_DRAG = 3;
+const MIN_DRAG = 3;
 
 for (const { dataset } of findAll(document, "[data-sent]")) sessionStorage.removeItem(dataset.sent ?? "");
 
@@ -215,7 +215,7 @@ function begin(form, page) {
     const at = pixel(event);
     const by = { x: at.x - drag.from.x, y: at.y - drag.from.y };
     if (!drag.row) {
-      if (Math.max(Math.abs(by.x), Math.abs(by.y)) < LEAST_DRAG) return;
+      if (Math.max(Math.abs(by.x), Math.abs(by.y)) < MIN_DRAG) return;
       drag.row = newRow(null);
       drag.fresh = drag.row !== null;
     }

@@ -1,6 +1,6 @@
 // The outline rules of the browser: the same checks, codes and rounding as labeling/outlines.py (R11).
 // Both sides run tests/geometry_vectors.json. Inside this module coordinates are whole hundredths of a
-// pixel; no corner lies further than FARTHEST_PX, so every product stays below 2**53 and is exact.
+// pixel; no corner lies further than MAX_COORDINATE_PX, so every product stays below 2**53 and is exact.
 
 import { boxOf, clip, crossings, doubledArea, intersection, onOneLine, withoutRepeats } from "./geometry_plane.js";
 
@@ -17,7 +17,7 @@ import { boxOf, clip, crossings, doubledArea, intersection, onOneLine, withoutRe
 
 export const MAX_RINGS = 20;
 export const MAX_CORNERS = 1000;
-export const FARTHEST_PX = 100000;
+export const MAX_COORDINATE_PX = 100000;
 const HUNDREDTHS = 100;
 
 /**
@@ -193,7 +193,7 @@ function cornerProblem(corner) {
   const isPair = Array.isArray(corner) && corner.length === 2 && corner.every((n) => typeof n === "number");
   if (!isPair) return "outline_shape";
   if (!corner.every(Number.isFinite)) return "outline_non_finite";
-  return Math.max(...corner.map(Math.abs)) > FARTHEST_PX ? "outline_outside" : null;
+  return Math.max(...corner.map(Math.abs)) > MAX_COORDINATE_PX ? "outline_outside" : null;
 }
 
 /**

@@ -8,9 +8,9 @@ import { byId, find } from "./dom.js";
 /** @typedef {{name: string, picture?: Picture, refused?: {detail: string}}} Outcome of one picture */
 /** @typedef {{outcomes?: Outcome[], detail?: string}} Answer of the server to one request */
 
-const MOST_FILES = 8;
-const MOST_BYTES = 16 * 1024 ** 2;
-const LARGEST_UPLOAD = 32 * 1024 ** 2;
+const MAX_FILES = 8;
+const MAX_BYTES = 16 * 1024 ** 2;
+const MAX_UPLOAD_BYTES = 32 * 1024 ** 2;
 const SIGNED_OUT = "You are signed out. Sign in in another tab and import again: the files that are left stay chosen here.";
 const NO_ANSWER = "The server did not answer. Import again: the files that are left stay chosen here.";
 const FORGED = "The server could not tell that this page sent it. Reload the page, and choose the files again.";
@@ -34,8 +34,8 @@ let counts = { added: 0, known: 0, refused: 0 };
 /** Return the next files to send: one at least, several where they are small. */
 function nextFiles() {
   let bytes = waiting[0].size;
-  const end = waiting.findIndex((file, at) => at > 0 && (at === MOST_FILES || (bytes += file.size) > MOST_BYTES));
-  return waiting.slice(0, end < 0 ? MOST_FILES : end);
+  const end = waiting.findIndex((file, at) => at > 0 && (at === MAX_FILES || (bytes += file.size) > MAX_BYTES));
+  return waiting.slice(0, end < 0 ? MAX_FILES : end);
 }
 
 /** Return what the form says of all files: where they come from, on which terms, and what for. */
@@ -113,7 +113,7 @@ async function send() {
   refresh();
   while (waiting.length > 0 && !problem) {
     const files = nextFiles();
-    const tooLarge = files[0].size > LARGEST_UPLOAD;
+    const tooLarge = files[0].size > MAX_UPLOAD_BYTES;
     const detail = "The file has more than 32 MiB. Make it smaller, or divide the zip.";
     const answer = tooLarge ? { outcomes: [{ name: files[0].name, refused: { detail } }] } : await post(files, terms);
     if (!answer.outcomes) {

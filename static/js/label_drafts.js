@@ -60,7 +60,7 @@
 const DATABASE = "unanimous";
 const DAY_MS = 24 * 3600 * 1000;
 const OLDEST_DRAFT_MS = 14 * DAY_MS;
-const MOST_RECEIPTS = 50;
+const MAX_RECEIPTS = 50;
 const STORES = ["drafts", "outbox", "receipts"];
 
 export class Device {
@@ -193,7 +193,7 @@ export class Device {
       await outbox.delete(assignment);
       await drafts.delete(assignment);
       await receipts.put(known);
-      const old = (await receipts.all()).sort((one, other) => other.settledAt - one.settledAt).slice(MOST_RECEIPTS);
+      const old = (await receipts.all()).sort((one, other) => other.settledAt - one.settledAt).slice(MAX_RECEIPTS);
       for (const each of old) await receipts.delete(each.assignment);
     }).catch(() => {});
   }

@@ -23,7 +23,7 @@ import { get, post, Refusal, Unreachable } from "./label_api.js";
 
 const WAITS_S = [1, 2, 4, 8, 15, 30];
 // No answer is held longer: then the clock of this device was set back.
-const MOST_HELD_MS = 10_000;
+const MAX_HELD_MS = 10_000;
 const LOCK = "unanimous.outbox";
 const ME = "/api/v1/me/";
 const NOT_HERE = new Set(["not_found", "not_a_tasker"]);
@@ -93,7 +93,7 @@ export class Outbox {
    */
   #millisecondsHeld({ order, sendAt = 0 }) {
     const left = sendAt - Date.now();
-    return order <= this.#hurriedAt || left <= 0 || left > MOST_HELD_MS ? 0 : left;
+    return order <= this.#hurriedAt || left <= 0 || left > MAX_HELD_MS ? 0 : left;
   }
 
   async #sendAll() {

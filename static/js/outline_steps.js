@@ -11,8 +11,8 @@ import { lines } from "./outline_drawing.js";
 /** @typedef {{past: Drawing[], future: Drawing[]}} History the nearest step last */
 
 // With a corner of about 15 bytes, the steps in one direction stay below 50 kB.
-const MOST_STEPS = 200;
-const MOST_CORNERS = 2000;
+const MAX_STEPS = 200;
+const MAX_KEPT_CORNERS = 2000;
 
 /**
  * As many steps as fit, the nearest ones.
@@ -46,8 +46,8 @@ export function unpacked(present, steps) {
 function changes(first, steps) {
   const found = [];
   let before = first;
-  let room = MOST_CORNERS;
-  for (const step of steps.slice(0, MOST_STEPS)) {
+  let room = MAX_KEPT_CORNERS;
+  for (const step of steps.slice(0, MAX_STEPS)) {
     const change = changeBetween(lines(before), lines(step));
     room -= "corners" in change ? change.corners.length : change.lines.flat().length;
     if (room < 0) break;

@@ -4,9 +4,9 @@
 
 // Device pixels to an image pixel. Below one there is no whole number: a large picture is a whole part of its size.
 const STEPS = [1 / 8, 1 / 4, 1 / 2, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128];
-const MOST_ZOOM = 64;
+const MAX_ZOOM = 64;
 // A fitted picture is at least this part of the width or height that there is.
-const LEAST_FILLED = 0.75;
+const MIN_FILLED = 0.75;
 const SIGHT_PX = 24;
 
 /** @import { Point } from "./geometry_plane.js" */
@@ -106,7 +106,7 @@ export class Viewport {
    * @param {number} scale
    */
   place(point, screenX, screenY, scale) {
-    this.scale = Math.min(MOST_ZOOM, Math.max(this.#least, scale));
+    this.scale = Math.min(MAX_ZOOM, Math.max(this.#least, scale));
     this.fitted = false;
     this.#hold(point, screenX, screenY);
   }
@@ -196,7 +196,7 @@ export class Viewport {
  */
 function fittingRatio(free) {
   const halves = Math.floor(free * 2 + 1e-6) / 2;
-  return [Math.floor(free + 1e-6), halves].find((ratio) => ratio >= free * LEAST_FILLED) ?? free;
+  return [Math.floor(free + 1e-6), halves].find((ratio) => ratio >= free * MIN_FILLED) ?? free;
 }
 
 /**

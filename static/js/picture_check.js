@@ -10,7 +10,7 @@ const ZIP_END = [0x50, 0x4b, 0x05, 0x06];
 const ZIP_ENTRY = [0x50, 0x4b, 0x01, 0x02];
 const ZIP_END_BYTES = 22;
 const ZIP_ENTRY_BYTES = 46;
-const LONGEST_COMMENT = 65536;
+const MAX_COMMENT_BYTES = 65536;
 
 /** @typedef {Record<string, string | number>} Values what fills the places of words */
 /**
@@ -272,7 +272,7 @@ function chunks(bytes, from, end) {
 function zipPictures(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let end = bytes.length - ZIP_END_BYTES;
-  const least = Math.max(end - LONGEST_COMMENT, 0);
+  const least = Math.max(end - MAX_COMMENT_BYTES, 0);
   while (end >= least && !starts(bytes, ZIP_END, end)) end -= 1;
   if (end < least) return null;
   const listed = view.getUint16(end + 10, true);

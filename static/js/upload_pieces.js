@@ -7,7 +7,7 @@ import { csrfToken } from "./csrf.js";
 /** @typedef {(sent: number, broken: boolean) => void} OnSent hears how many bytes are there, and of a broken connection */
 
 export const PIECE_BYTES = 8 * 1024 * 1024;
-const LONGEST_WAIT_S = 30;
+const MAX_WAIT_S = 30;
 const SERVER_ERROR = 500;
 const BUSY = 503;
 // Another piece of the file arrived meanwhile, or is arriving: the server says where to go on.
@@ -115,7 +115,7 @@ async function bytesOf(asking) {
  */
 function rest(tries) {
   return new Promise((resolve) => {
-    const wait = Math.min(2 ** tries, LONGEST_WAIT_S) * 1000;
+    const wait = Math.min(2 ** tries, MAX_WAIT_S) * 1000;
     const timer = setTimeout(done, wait);
     addEventListener("online", done);
     function done() {

@@ -31,7 +31,7 @@ from labeling.questions.services import report_create, report_decide
 from labeling.submission import response_submit
 from labeling.voiding import responses_void
 from monitoring.actions import action_take, tasker_return
-from policy.numbers import LARGEST_PANEL, Policy
+from policy.numbers import MAX_PANEL_SIZE, Policy
 from policy.selectors import policy_in_force
 from tests import factories
 from tests.at_once import at_once
@@ -48,7 +48,7 @@ def panels_add_up() -> None:
     standing = Response.objects.filter(place__isnull=False, voided__isnull=True)
     answers = Counter(standing.values_list("panel", flat=True))
     for panel in Panel.objects.filter(image__known__isnull=True):
-        assert panel.answered == answers[panel.pk] <= panel.size <= LARGEST_PANEL
+        assert panel.answered == answers[panel.pk] <= panel.size <= MAX_PANEL_SIZE
         assert panel.leased == leased[panel.pk] <= panel.missing
         assert panel.places.filter(response__isnull=True).count() == panel.missing == panel.size - panel.answered
         assert (panel.missing == 0) == (panel.state in (PanelState.FULL, PanelState.SETTLED))
@@ -157,7 +157,7 @@ class Panels(RuleBasedStateMachine):
             panel_join(panel, more, now=self.now)
         except Conflict as refusal:
             assert refusal.code == ("panel_too_large" if settled else "not_settled")
-            assert not settled or places + more > LARGEST_PANEL
+            assert not settled or places + more > MAX_PANEL_SIZE
         else:
             assert settled and self._newest(which).missing == more
             _reached["joined"] += 1

@@ -417,9 +417,9 @@ def test_who_joined_counts_whatever_the_size(now: datetime) -> None:
 
 def test_parts_follow_each_other_until_nothing_is_left(now: datetime) -> None:
     images = [ruled([FIFTH, BIRD, BIRD], now).image_id for _ in range(3)]
-    first = try_batch(A_FIFTH_IS_ENOUGH, most=2)
-    second = try_batch(A_FIFTH_IS_ENOUGH, behind=first.through or 0, most=2)
-    last = try_batch(A_FIFTH_IS_ENOUGH, behind=second.through or 0, most=2)
+    first = try_batch(A_FIFTH_IS_ENOUGH, limit=2)
+    second = try_batch(A_FIFTH_IS_ENOUGH, behind=first.through or 0, limit=2)
+    last = try_batch(A_FIFTH_IS_ENOUGH, behind=second.through or 0, limit=2)
     assert [change.ruling.image_id for change in (*first.changes, *second.changes)] == images
     assert (first.looked, second.looked, last) == (2, 1, replace(last, looked=0, through=None, changes=()))
     assert pictures_decided() == 3

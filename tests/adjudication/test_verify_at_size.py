@@ -14,7 +14,7 @@ PROGRAM = (
     "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, found.rows['responses.csv'], found.all_differences())"
 )
 # Without the list of the picture files. A row held as text would take as much by itself.
-MOST_BYTES_EACH = 500
+MAX_BYTES_EACH = 500
 
 
 def run(*arguments: str) -> str:
@@ -33,4 +33,4 @@ def peak_bytes(folder: Path, pictures: int) -> int:
 @pytest.mark.long("memory at size")
 def test_memory_grows_little_with_the_responses(tmp_path: Path) -> None:
     small, large = (peak_bytes(tmp_path / str(number) / "release", number) for number in (1_000, 10_000))
-    assert large - small < MOST_BYTES_EACH * (30_000 - 3_000)
+    assert large - small < MAX_BYTES_EACH * (30_000 - 3_000)

@@ -27,10 +27,10 @@ from adjudication.verifier.pictures import ListedPicture
 from adjudication.verifier.release import begin_table
 from adjudication.verifier.release_reader import read_table
 from adjudication.verifier.rows import RowMemory
-from adjudication.verifier.terminal import LONGEST_LINE, encodable, printable, show
+from adjudication.verifier.terminal import MAX_LINE_CHARACTERS, encodable, printable, show
 from adjudication.verifier.untrusted_files import (
-    MOST_FILE_BYTES,
-    MOST_LINE_BYTES,
+    MAX_FILE_BYTES,
+    MAX_LINE_BYTES,
     NotARelease,
     UnreadableFile,
     names_in,
@@ -247,7 +247,7 @@ def test_a_hostile_table_is_a_difference(what: str, name: str, forger: Forger) -
 
 @pytest.mark.long("memory at size: the line that is too long is named below")
 @pytest.mark.parametrize("name", [form.RESPONSES, form.COCO, form.PARQUET, form.MANIFEST])
-@pytest.mark.parametrize("size", [600 << 20, MOST_FILE_BYTES + 1], ids=["a long line", "larger than all"])
+@pytest.mark.parametrize("size", [600 << 20, MAX_FILE_BYTES + 1], ids=["a long line", "larger than all"])
 def test_a_file_or_a_line_without_end_is_not_held_in_memory(size: int, name: str, forger: Forger) -> None:
     (forger.folder / name).write_bytes(b"")
     os.truncate(forger.folder / name, size)
@@ -342,10 +342,10 @@ def test_a_file_that_grows_while_it_is_read_is_read_to_its_end_or_to_the_most(
     fstat = os.fstat
     monkeypatch.setattr(os, "fstat", lambda file: os.stat_result((*fstat(file)[:6], stated, 0, 0, 0)))
     if holds <= 10:
-        assert read_bytes(tmp_path, "x", most=10) == b"x" * holds
+        assert read_bytes(tmp_path, "x", max_bytes=10) == b"x" * holds
     else:
         with pytest.raises(UnreadableFile, match="more than 10 bytes"):
-            read_bytes(tmp_path, "x", most=10)
+            read_bytes(tmp_path, "x", max_bytes=10)
 
 
 def test_several_processes_find_what_one_finds(forger: Forger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,7 +363,7 @@ def test_several_processes_find_what_one_finds(forger: Forger, monkeypatch: pyte
 def test_a_table_is_read_as_far_as_differences_are_kept(
     row: str, forger: Forger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(findings_of, "_MOST_DIFFERENCES", 50)
+    monkeypatch.setattr(findings_of, "_MAX_DIFFERENCES", 50)
     with (forger.folder / form.RESPONSES).open("a") as file:
         file.write(row * 100)
     findings = Findings()
@@ -378,7 +378,7 @@ def test_names_of_a_folder_are_read_as_far_as_memory_holds_them(
     for number in range(10):
         (folder / f"{number:0200}").touch()
     assert len(names_in(folder)) == 10
-    monkeypatch.setattr(untrusted_files, "_MOST_NAMES_CHARACTERS", 1_000)
+    monkeypatch.setattr(untrusted_files, "_MAX_NAMES_CHARACTERS", 1_000)
     assert len(names_in(folder)) == 5
 
 
@@ -397,7 +397,7 @@ def test_two_answers_of_one_number_are_a_difference(forger: Forger) -> None:
 
 def test_a_line_that_is_too_long_is_named(forger: Forger) -> None:
     path = forger.folder / form.RESPONSES
-    path.write_bytes(path.read_bytes() + b"x" * (MOST_LINE_BYTES + 1))
+    path.write_bytes(path.read_bytes() + b"x" * (MAX_LINE_BYTES + 1))
     forger.rehash()
     findings = checked(forger.folder)
     assert findings and [line for line in findings.differences if "has more than 1,048,576 bytes" in line]
@@ -504,7 +504,7 @@ def test_text_stays_as_it_is() -> None:
 
 def test_a_long_value_is_cut_in_its_middle() -> None:
     said = printable("a" * 10**6 + "b")
-    assert (len(said), said[-1]) == (LONGEST_LINE + 1, "b")
+    assert (len(said), said[-1]) == (MAX_LINE_CHARACTERS + 1, "b")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8", "cp437"])

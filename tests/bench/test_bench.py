@@ -171,12 +171,12 @@ def test_a_few_labels_keep_the_limits_that_do_not_depend_on_the_machine(tmp_path
         assert len(taken) == plan[pace] and min(taken) > 0
     weighs = found["cold"]["bytes"]
     assert {"document", "script", "stylesheet", "picture"} <= set(weighs)
-    assert sum(weighs.values()) - weighs["picture"] < 1000 * label_page.MOST_KB
+    assert sum(weighs.values()) - weighs["picture"] < 1000 * label_page.MAX_KB
     assert found["warm"]["bytes"]["script"] == found["warm"]["bytes"]["stylesheet"] == 0
     # What a page builds once it may build late on a slow machine: what counts is that it does not go on growing.
     *_, first, last = found["memory"]
     grown = {kind: last[kind] - first[kind] for kind in ("nodes", "listeners")}
-    assert grown["nodes"] <= label_page.MOST_NODES and grown["listeners"] <= label_page.MOST_LISTENERS, grown
+    assert grown["nodes"] <= label_page.MAX_NODES and grown["listeners"] <= label_page.MAX_LISTENERS, grown
     assert found["kept"] == plan["paced"] + plan["hurried"] + plan["marks"][-1]
     assert [len(found[kind][call]) for kind in ("gold", "ordinary") for call in ("claim", "submit")] == [
         plan["calls"]

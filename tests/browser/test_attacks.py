@@ -19,7 +19,7 @@ from playwright.sync_api import Page, expect
 from accounts.models import UserSession
 from contest.attacks.near_duplicates import near_duplicates_find
 from contest.attacks.services import attack_withdraw
-from contest.attacks.uploads import MOST_ENTRIES, read_uploaded_files
+from contest.attacks.uploads import MAX_ENTRIES, read_uploaded_files
 from contest.core.models import Attack, Team
 from picture_files.decoding import PictureRefused, read_attack
 from picture_files.png import encode_png
@@ -287,7 +287,7 @@ LOOKED_AT = {
     "png, turned": lambda: photo(exif=exif(3)),
     "webp, turned": lambda: photo("WEBP", lossless=True, exif=exif(8)),
     "zip of nothing": lambda: zipped(dict.fromkeys(["a/", "../../x.png", "__MACOSX/._a.png", "a/thumbs.DB"], b"x")),
-    "zip of too many": lambda: zipped({f"{number}.png": b"x" for number in range(MOST_ENTRIES + 1)}),
+    "zip of too many": lambda: zipped({f"{number}.png": b"x" for number in range(MAX_ENTRIES + 1)}),
     "garbled": lambda: cast.picture()[:60] + random.Random(1).randbytes(12) + cast.picture()[72:],
 }
 LOOK = """async (files) => {

@@ -105,7 +105,7 @@ def too_small(page: Page) -> list[str]:
 def test_on_paper_there_is_nothing_to_choose_or_download(
     worked: tuple[Tasker, User], visit: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(selectors, "ANSWERS_ON_A_PAGE", 4)
+    monkeypatch.setattr(selectors, "ANSWERS_PER_PAGE", 4)
     page = visit("/my-work/", worked[0])
     controls = page.locator("main :is(form, [download], [rel=next], #download)")
     assert controls.count() > 2

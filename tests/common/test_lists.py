@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _few_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "MOST_COUNTED", 4)
+    monkeypatch.setattr(lists, "MAX_COUNTED", 4)
 
 
 def pages(rows: int, size: int = 2) -> ListPages:

@@ -27,10 +27,10 @@ from django.utils import timezone
 
 from accounts.credentials import credentials_purge
 from accounts.models import ApiToken, UserSession
-from accounts.rate_limits import MOST_LETTERS_TO_ONE, MOST_NAMES, MOST_NAMES_A_MINUTE, MOST_TRIES
+from accounts.rate_limits import MAX_LETTERS_PER_ADDRESS, MAX_NAMES, MAX_NAMES_PER_MINUTE, MAX_TRIES
 from accounts.second_factor import (
     CLOSED_FOR,
-    MOST_WRONG,
+    MAX_WRONG,
     code_take,
     enrolment,
     has_second_factor,
@@ -236,7 +236,7 @@ def guess(name: str, password: str = WRONG, *, door: str = PAGE, address: str = 
 @pytest.mark.parametrize("door", [PAGE, API])
 def test_one_password_tried_with_many_names_ends_after_ten(door: str, tara: Tasker) -> None:
     refused = {PAGE: 200, API: 400}[door]
-    assert [guess(f"name-{number}", door=door) for number in range(14)] == [refused] * MOST_NAMES_A_MINUTE + [429] * 4
+    assert [guess(f"name-{number}", door=door) for number in range(14)] == [refused] * MAX_NAMES_PER_MINUTE + [429] * 4
     assert guess("tara", PASSWORD, door=door) == 429, "a right guess is not found out either"
     assert guess("tara", PASSWORD, door=door, address="192.0.2.8") in (200, 302), "from elsewhere it opens"
 
@@ -244,35 +244,35 @@ def test_one_password_tried_with_many_names_ends_after_ten(door: str, tara: Task
 def test_names_that_failed_already_have_their_own_limit(tara: Tasker) -> None:
     """Somebody of the office mistyped before; neighbours who guess do not close the account to its owner."""
     guess("tara")
-    for number in range(MOST_NAMES_A_MINUTE - 1):
+    for number in range(MAX_NAMES_PER_MINUTE - 1):
         guess(f"name-{number}")
     assert (guess("another"), guess("tara", PASSWORD)) == (429, 302)
 
 
 def test_an_office_whose_people_mistype_and_then_sign_in_stays_open(db: None) -> None:
-    for each in [factories.tasker(f"person-{number}") for number in range(MOST_NAMES_A_MINUTE + 5)]:
+    for each in [factories.tasker(f"person-{number}") for number in range(MAX_NAMES_PER_MINUTE + 5)]:
         assert each.user is not None
         assert (guess(each.user.username), guess(each.user.username, PASSWORD)) == (200, 302)
 
 
 def test_an_own_account_takes_nothing_back_that_failed_with_others(tara: Tasker) -> None:
-    for number in range(MOST_NAMES_A_MINUTE - 1):
+    for number in range(MAX_NAMES_PER_MINUTE - 1):
         assert (guess(f"name-{number}"), guess("tara", PASSWORD)) == (200, 302)
     assert (guess("the last"), guess("one more")) == (200, 429)
 
 
 @pytest.mark.slow("thirty names are tried at both doors")
 def test_an_office_that_mistypes_its_names_waits_a_minute_and_a_sprayer_an_hour(tara: Tasker) -> None:
-    for beginning in range(0, MOST_NAMES, MOST_NAMES_A_MINUTE):
-        for number in range(beginning, beginning + MOST_NAMES_A_MINUTE):
+    for beginning in range(0, MAX_NAMES, MAX_NAMES_PER_MINUTE):
+        for number in range(beginning, beginning + MAX_NAMES_PER_MINUTE):
             assert guess(f"name-{number}", door=(PAGE, API)[number % 2]) in (200, 400), "both doors count together"
         assert (guess("another"), guess("another", door=API)) == (429, 429), "too many within a minute"
         answer = sign_in(Client(REMOTE_ADDR="192.0.2.7"), password=WRONG)
         assert answer["Retry-After"] in {"60", "3600"} and "different accounts" in answer.content.decode()
         AccessAttempt.objects.update(attempt_time=F("attempt_time") - timedelta(minutes=2))
-        assert guess("tara", PASSWORD) == (302 if beginning + MOST_NAMES_A_MINUTE < MOST_NAMES else 429)
+        assert guess("tara", PASSWORD) == (302 if beginning + MAX_NAMES_PER_MINUTE < MAX_NAMES else 429)
     answer = sign_in(Client(REMOTE_ADDR="192.0.2.7"), password=WRONG)
-    assert answer["Retry-After"] == "3600" and f"with {MOST_NAMES} different accounts" in answer.content.decode()
+    assert answer["Retry-After"] == "3600" and f"with {MAX_NAMES} different accounts" in answer.content.decode()
 
 
 def test_a_proxy_that_nobody_told_of_is_in_the_log_once(
@@ -290,7 +290,7 @@ def test_a_proxy_that_nobody_told_of_is_in_the_log_once(
 
 
 def test_who_is_signed_in_confirms_things_whatever_neighbours_do(tara: Tasker, signed_in: Any) -> None:
-    for number in range(MOST_NAMES_A_MINUTE):
+    for number in range(MAX_NAMES_PER_MINUTE):
         guess(f"name-{number}", address="127.0.0.1")
     wrong = signed_in(tara).post("/account/email/", {"email": "tara@example.org", "password": WRONG})
     assert "This is not your password" in wrong.content.decode()
@@ -310,31 +310,31 @@ def _get(address: str) -> Callable[[Client, int], Any]:
 @pytest.mark.parametrize(
     ("door", "knock", "most", "inside"),
     [
-        ("a password of one account", _post(PAGE, username="tara", password="w-{n}"), MOST_TRIES, False),
-        ("names, one password", _post(PAGE, username="w-{n}", password="w"), MOST_NAMES_A_MINUTE, False),
-        ("the API's names", _post(API, username="w-{n}", password="w"), MOST_NAMES_A_MINUTE, False),
-        ("the own password", _post("/account/email/", email="a@example.org", password="w-{n}"), MOST_TRIES, True),
-        ("the own password, for another", _post("/account/password/", password="w-{n}"), MOST_TRIES, True),
+        ("a password of one account", _post(PAGE, username="tara", password="w-{n}"), MAX_TRIES, False),
+        ("names, one password", _post(PAGE, username="w-{n}", password="w"), MAX_NAMES_PER_MINUTE, False),
+        ("the API's names", _post(API, username="w-{n}", password="w"), MAX_NAMES_PER_MINUTE, False),
+        ("the own password", _post("/account/email/", email="a@example.org", password="w-{n}"), MAX_TRIES, True),
+        ("the own password, for another", _post("/account/password/", password="w-{n}"), MAX_TRIES, True),
         ("the own password, to leave", _post("/account/delete/", confirmation="{n}", password="w"), None, True),
-        ("invitations", _get("/join/w-{n}/"), MOST_TRIES, False),
-        ("invitations to a team", _get("/team/join/w-{n}/"), MOST_TRIES, False),
-        ("registrations", _get("/register/w-{n}/"), MOST_TRIES, False),
-        ("links to a new password", _get("/password/MQ/w-{n}/"), MOST_TRIES, False),
-        ("links that confirm an address", _get("/account/email/w-{n}/"), MOST_TRIES, True),
-        ("links that confirm a subscription", _get("/releases/mail/confirm/w-{n}/"), MOST_TRIES, False),
-        ("requests for a new password", _post("/password/", email="a@example.org"), MOST_LETTERS_TO_ONE, False),
-        ("requests for an account", _post("/register/", email="a@example.org"), MOST_LETTERS_TO_ONE, False),
-        ("subscriptions", _post("/releases/mail/", email="a@example.org"), MOST_LETTERS_TO_ONE, False),
+        ("invitations", _get("/join/w-{n}/"), MAX_TRIES, False),
+        ("invitations to a team", _get("/team/join/w-{n}/"), MAX_TRIES, False),
+        ("registrations", _get("/register/w-{n}/"), MAX_TRIES, False),
+        ("links to a new password", _get("/password/MQ/w-{n}/"), MAX_TRIES, False),
+        ("links that confirm an address", _get("/account/email/w-{n}/"), MAX_TRIES, True),
+        ("links that confirm a subscription", _get("/releases/mail/confirm/w-{n}/"), MAX_TRIES, False),
+        ("requests for a new password", _post("/password/", email="a@example.org"), MAX_LETTERS_PER_ADDRESS, False),
+        ("requests for an account", _post("/register/", email="a@example.org"), MAX_LETTERS_PER_ADDRESS, False),
+        ("subscriptions", _post("/releases/mail/", email="a@example.org"), MAX_LETTERS_PER_ADDRESS, False),
         (
             "requests for another address",
             _post("/account/email/", email="a@example.org", password=PASSWORD),
-            MOST_LETTERS_TO_ONE,
+            MAX_LETTERS_PER_ADDRESS,
             True,
         ),
         (
             "requests for other addresses",
             _post("/account/email/", email="a{n}@example.org", password=PASSWORD),
-            MOST_TRIES,
+            MAX_TRIES,
             True,
         ),
     ],
@@ -343,7 +343,7 @@ def test_each_door_closes(
     door: str, knock: Callable[[Client, int], Any], most: int | None, inside: bool, tara: Tasker, signed_in: Any
 ) -> None:
     client = signed_in(tara) if inside else Client()
-    statuses = [knock(client, number).status_code for number in range((most or MOST_TRIES) + 1)]
+    statuses = [knock(client, number).status_code for number in range((most or MAX_TRIES) + 1)]
     assert (statuses[-1] == 429) is (most is not None), "nothing is guessed before the confirmation is typed"
     assert 429 not in statuses[: (most or len(statuses)) - 1], statuses
 
@@ -435,13 +435,13 @@ def test_neither_the_secret_nor_a_recovery_code_can_be_read_from_the_tables(phon
 
 
 def test_ten_wrong_codes_close_it_for_an_hour_from_everywhere(phone: Phone) -> None:
-    assert [phone.opens(NOW, "000000") for _ in range(MOST_WRONG)] == [False] * MOST_WRONG
+    assert [phone.opens(NOW, "000000") for _ in range(MAX_WRONG)] == [False] * MAX_WRONG
     soon, later = NOW + CLOSED_FOR - HALF_MINUTE, NOW + CLOSED_FOR + HALF_MINUTE
     assert [phone.opens(soon), phone.opens(soon, phone.codes[0]), phone.opens(later)] == [False, False, True]
 
 
 def test_a_good_code_and_an_hour_both_begin_the_count_anew(phone: Phone) -> None:
-    for _ in range(MOST_WRONG - 1):
+    for _ in range(MAX_WRONG - 1):
         phone.opens(LATER, "000000")
     assert (phone.opens(LATER), phone.wrong()) == (True, 0)
     for moment in (LATER, LATER + CLOSED_FOR):

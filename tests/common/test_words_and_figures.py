@@ -96,8 +96,8 @@ def test_a_whole_number(typed: str, number: int | None) -> None:
 
 
 def test_words_are_kept_as_they_were_meant() -> None:
-    assert clean_words(" It came\r\nback.\x00 ", field="reason", ask="Say why.", most=20) == "It came\nback."
-    assert clean_words("x" * 20, field="reason", ask="Say why.", most=20) == "x" * 20
+    assert clean_words(" It came\r\nback.\x00 ", field="reason", ask="Say why.", max_length=20) == "It came\nback."
+    assert clean_words("x" * 20, field="reason", ask="Say why.", max_length=20) == "x" * 20
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_words_are_kept_as_they_were_meant() -> None:
 )
 def test_words_that_are_missing_or_too_many(typed: str, words: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        clean_words(typed, field="reason", ask="Say why.", most=1000)
+        clean_words(typed, field="reason", ask="Say why.", max_length=1000)
     assert (refused.value.message, refused.value.field) == (words, "reason")
 
 
@@ -132,7 +132,7 @@ def test_words_that_are_missing_or_too_many(typed: str, words: str) -> None:
 def test_words_that_have_to_say_something(typed: str, code: str, why: str) -> None:
     def said() -> str:
         return validate_text(
-            typed, field="reason", ask="Say why.", minimum=MinimumText(characters=12, words=3), most=1000
+            typed, field="reason", ask="Say why.", minimum=MinimumText(characters=12, words=3), max_length=1000
         )
 
     if not code:

@@ -15,7 +15,7 @@ from contest.core.models import Break, Release
 from contest.core.publication import published_images
 from contest.defenses.risk_coverage import ConfidenceTie, CurvePoint, curve_points, first_point_covering, risk_coverage
 from contest.demo.programs import STEADFAST
-from contest.pages.public.risk_curve import GROUND, LEFT, MOST_POINTS, RIGHT, TOP, curve
+from contest.pages.public.risk_curve import GROUND, LEFT, MAX_POINTS, RIGHT, TOP, curve
 from contest.record import defense_figures
 from labeling.models import Image
 from scoring.enums import DefenseAnswer, Fault
@@ -112,7 +112,7 @@ class TestCurve:
         ties = [ConfidenceTie(-n, 1, {"none": 0, "all": 1, "some": n % 3 == 0}[wrong]) for n in range(points)]
         drawn = curve(risk_coverage(ties, points))
         pairs = [tuple(map(float, pair.split(","))) for pair in drawn.path[1:].split(" L")]
-        assert 1 <= len(pairs) <= MOST_POINTS
+        assert 1 <= len(pairs) <= MAX_POINTS
         assert all(LEFT <= x <= RIGHT and TOP <= y <= GROUND for x, y in pairs)
         assert pairs[-1] == (drawn.end_x, drawn.end_y) and drawn.end_x == RIGHT
 
@@ -228,7 +228,7 @@ class TestEmbargo:
             assert {each.image for each in only} == set(known), who
 
     def test_a_long_list_of_them_names_the_first(self, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(defense_figures, "MOST_BREAKS", 2)
+        monkeypatch.setattr(defense_figures, "MAX_BREAKS", 2)
         defense = cast.defense(1)
         for number in range(3):
             mistaken(defense, answered(defense, "bird", [BICYCLE], number=number, origin="dataset"))

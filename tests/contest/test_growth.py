@@ -50,7 +50,7 @@ GROWING = {
     "the devices of all answers of a defense": {"rerun-new"},
     "all answers of a tasker, counted": {"my-work", "account-delete"},
 }
-MOST_GROWTH, SLACK_BLOCKS, SLACK_SECONDS, RUNS = 1.5, 2_500, 0.05, 3
+MAX_GROWTH, SLACK_BLOCKS, SLACK_SECONDS, RUNS = 1.5, 2_500, 0.05, 3
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Cost:
 
     def outgrows(self, few: "Cost") -> bool:
         return (
-            self.blocks > few.blocks * MOST_GROWTH + SLACK_BLOCKS
-            or self.seconds > few.seconds * MOST_GROWTH + SLACK_SECONDS
+            self.blocks > few.blocks * MAX_GROWTH + SLACK_BLOCKS
+            or self.seconds > few.seconds * MAX_GROWTH + SLACK_SECONDS
         )
 
 

@@ -211,7 +211,7 @@ def test_a_trial_that_waits_or_gave_up_is_there(organizer: Client, now: datetime
 
 
 def test_the_number_of_queries_does_not_grow_with_the_queue(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scoring_figures, "MOST_LISTED", 3)
+    monkeypatch.setattr(scoring_figures, "MAX_LISTED", 3)
     defense = cast.defense(1)
 
     def more(number: int) -> None:

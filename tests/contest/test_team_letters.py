@@ -481,9 +481,9 @@ def test_a_letter_that_fails_for_ever_is_given_up_and_organizers_see_it(
 ) -> None:
     cast.staked(defense, now=STAKED)
     monkeypatch.setattr(letters, "write_message", Mock(side_effect=KeyError("amount")))
-    for number in range(posting.MOST_TRIES + 2):
+    for number in range(posting.MAX_TRIES + 2):
         assert sent(ENDED + number * posting.AGAIN_AFTER) == []
-    assert {each.tries for each in Message.objects.all()} == {posting.MOST_TRIES}
+    assert {each.tries for each in Message.objects.all()} == {posting.MAX_TRIES}
     shown = {
         tuple(sample.labels.values()): sample.value
         for metric in pipeline_metrics(now=ENDED)

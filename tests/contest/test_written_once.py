@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, IntegrityError, transaction
 
 from contest.board.motions import motion_open
-from contest.core.decisions import MOST_REASON_CHARACTERS, MotionMandate, record_decision
+from contest.core.decisions import MAX_REASON_CHARACTERS, MotionMandate, record_decision
 from contest.core.enums import AccountKind, DecisionKind
 from contest.core.models import BoardDecision, Case
 from contest.ledger.models import Account, LedgerEntry
@@ -120,7 +120,7 @@ def test_only_the_board_moves(olga: User, stan: User, now: datetime) -> None:
         ("", "Give the reason"),
         (" \n", "Give the reason"),
         ("\x00", "Give the reason"),
-        ("x" * (MOST_REASON_CHARACTERS + 1), "Write at most 4,000 characters"),
+        ("x" * (MAX_REASON_CHARACTERS + 1), "Write at most 4,000 characters"),
     ],
 )
 def test_a_reason_is_needed_and_bounded(reason: str, words: str, rita: User, now: datetime) -> None:

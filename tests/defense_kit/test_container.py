@@ -494,7 +494,7 @@ def test_a_glance_costs_little_whatever_the_layers_unpack_to(tmp_path: Path, mon
     facts = glance_at_archive(path)
     assert time.process_time() - began < 0.2
     with monkeypatch.context() as patched:
-        patched.setattr(archive, "UnpackingBudget", partial(UnpackingBudget, most_seconds=0.001))
+        patched.setattr(archive, "UnpackingBudget", partial(UnpackingBudget, max_seconds=0.001))
         assert "seconds to unpack" in refusal(path)
     assert read_archive(path) == facts
 
@@ -565,7 +565,7 @@ FITS = [
 
 @pytest.mark.parametrize(("content", "why"), FITS, ids=[why for _, why in FITS])
 def test_a_layer_that_fits_is_passed(content: bytes, why: str) -> None:
-    UnpackingBudget(most_bytes=2 * MIB, most_files=3).spend(io.BytesIO(content))
+    UnpackingBudget(max_bytes=2 * MIB, max_files=3).spend(io.BytesIO(content))
 
 
 TOO_MUCH = [
@@ -584,12 +584,12 @@ TOO_MUCH = [
 
 @pytest.mark.parametrize(("content", "said", "why"), TOO_MUCH, ids=[why for *_, why in TOO_MUCH])
 def test_a_layer_that_unpacks_to_too_much_is_refused(content: bytes, said: str, why: str) -> None:
-    budget = UnpackingBudget(most_bytes=2 * MIB, most_files=3)
+    budget = UnpackingBudget(max_bytes=2 * MIB, max_files=3)
     assert said in faulted(Fault.IMAGE_PULL, budget.spend, io.BytesIO(content)).text, why
 
 
 def test_all_layers_of_an_image_count_together() -> None:
-    budget = UnpackingBudget(most_bytes=3 * MIB)
+    budget = UnpackingBudget(max_bytes=3 * MIB)
     for _ in range(2):
         budget.spend(io.BytesIO(layer_of()))
     assert "3 MiB" in faulted(Fault.IMAGE_PULL, budget.spend, io.BytesIO(layer_of())).text

@@ -26,7 +26,7 @@ from adjudication.verifier.policies import RecordedPolicies
 from adjudication.verifier.release import CheckedRelease, earlier_releases
 from adjudication.verifier.release_reader import check_name, read_manifest, read_table
 from adjudication.verifier.release_zip import DamagedZip, unpack_release
-from adjudication.verifier.terminal import LONGEST_LINE, encodable, printable
+from adjudication.verifier.terminal import MAX_LINE_CHARACTERS, encodable, printable
 from adjudication.verifier.untrusted_files import NotARelease, read_json
 from adjudication.verify import main
 from picture_files.png import SIGNATURE, PictureDamaged, decode_png, encode_png, pixels_sha256, png_identity
@@ -346,7 +346,7 @@ def _text(place: Place) -> Reader:
         halves = data[: len(data) // 2 * 2].decode("utf-16-le", "surrogatepass")
         for text in (data.decode("utf-8", "surrogateescape"), data.decode("latin-1"), halves):
             said = printable(text)
-            assert said.isprintable() and len(said) <= LONGEST_LINE + 1 and printable(said) == said
+            assert said.isprintable() and len(said) <= MAX_LINE_CHARACTERS + 1 and printable(said) == said
             for encoding in ENCODINGS:
                 assert encodable(said, encoding).isprintable(), f"not printable in {encoding}: {said!r}"
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import atheris  # type: ignore[import-untyped]
 
 # Of one input, in CPU time: the machine may have other work. A hang ends sooner or later, too.
-MOST_SECONDS = 1
+MAX_SECONDS = 1
 _HANG_SECONDS = 60
-MOST_MIB = 512
+MAX_MIB = 512
 _LONGEST = 8192
 # What is watched for branches that no input took before.
 _READERS = ["adjudication", "picture_files", "common", "labeling", "policy", "zipfile"]
@@ -41,7 +41,7 @@ def main(target: str, releases: Path, kept: Path, inputs: str, seed: str) -> Non
         for number, data in enumerate(seeds):
             (corpus / f"{number:04}").write_bytes(data)
         bounds = [f"-runs={inputs}", f"-seed={seed}", f"-max_len={_LONGEST}"]
-        limits = [f"-timeout={_HANG_SECONDS}", f"-rss_limit_mb={MOST_MIB}", f"-artifact_prefix={kept}/{target}-"]
+        limits = [f"-timeout={_HANG_SECONDS}", f"-rss_limit_mb={MAX_MIB}", f"-artifact_prefix={kept}/{target}-"]
         atheris.Setup(["fuzz", *bounds, *limits, "-verbosity=0", "-print_final_stats=1", str(corpus)], read)
         atheris.Fuzz()
 
@@ -53,7 +53,7 @@ def timed(read: Callable[[bytes], None]) -> Callable[[bytes], None]:
         start = time.process_time()
         read(data)
         took = time.process_time() - start
-        assert took < MOST_SECONDS, f"{took:.1f} seconds"
+        assert took < MAX_SECONDS, f"{took:.1f} seconds"
 
     return within
 

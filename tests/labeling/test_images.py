@@ -23,7 +23,7 @@ from common.errors import ServerBusy
 from common.gates import ConcurrencyGate
 from picture_files import decoding
 from picture_files.decoding import MAX_BYTES, CanonicalPicture, PictureRefused, read_attack, read_dataset
-from picture_files.image_headers import MOST_CHUNKS, MOST_EXTRA_BYTES, MOST_SCANS, MOST_SEGMENTS
+from picture_files.image_headers import MAX_CHUNKS, MAX_EXTRA_BYTES, MAX_SCANS, MAX_SEGMENTS
 from picture_files.png import encode_png, pixels_sha256
 from tests.labeling.cast import refused
 from tests.tables import cases
@@ -470,11 +470,11 @@ def _chained_profile() -> bytes:
 @pytest.mark.parametrize("door", [read_attack, read_dataset])
 @cases(
     "data code reason",
-    (scans(MOST_SCANS), "too_many_scans", "a few scans more than any program writes"),
+    (scans(MAX_SCANS), "too_many_scans", "a few scans more than any program writes"),
     (scans(20_000), "too_many_scans", "20,000 scans: seconds of decoding in 240 KB"),
     (_jpeg_with(b"\xff" * 10_000_000), "damaged", "ten million fill bytes in front of a marker"),
     (_jpeg_with((b"\xff" * 900 + b"\xfe\0\2") * 1_000), "damaged", "fill bytes spread over many segments"),
-    (_jpeg_with(_segment(0xFE, b"") * MOST_SEGMENTS), "too_many_parts", "a thousand empty comments"),
+    (_jpeg_with(_segment(0xFE, b"") * MAX_SEGMENTS), "too_many_parts", "a thousand empty comments"),
     (_jpeg_with(_segment(0xFE, b"") * 2_000_000), "too_many_parts", "two million empty comments"),
     (_jpeg_with(b"\xff\xd0" * 2_000_000), "too_many_parts", "two million markers that mean nothing here"),
     (
@@ -482,11 +482,11 @@ def _chained_profile() -> bytes:
         "too_much_beside",
         "half a million entries of notes",
     ),
-    (_png_with(_chunk(b"teSt") * MOST_CHUNKS), "too_many_parts", "ten thousand empty chunks"),
+    (_png_with(_chunk(b"teSt") * MAX_CHUNKS), "too_many_parts", "ten thousand empty chunks"),
     (_png_with(_chunk(b"teSt") * 1_000_000), "too_many_parts", "a million empty chunks"),
-    (_png_with(_chunk(b"tEXt", b"a\0" + bytes(MOST_EXTRA_BYTES))), "too_much_beside", "more notes than picture"),
+    (_png_with(_chunk(b"tEXt", b"a\0" + bytes(MAX_EXTRA_BYTES))), "too_much_beside", "more notes than picture"),
     (_webp_with(_riff_chunk(b"none") * 1_000_000), "too_many_parts", "a million empty parts of a WebP"),
-    (_webp_with(_riff_chunk(b"none", bytes(MOST_EXTRA_BYTES))), "too_much_beside", "a WebP with much beside it"),
+    (_webp_with(_riff_chunk(b"none", bytes(MAX_EXTRA_BYTES))), "too_much_beside", "a WebP with much beside it"),
     (_webp_with(_riff_chunk(b"ANMF", bytes(24)) * 2), "animated", "frames of a WebP that says it has none"),
 )
 def test_refused_for_little(for_little: None, door: Any, data: bytes, code: str, reason: str) -> None:
@@ -525,7 +525,7 @@ def test_an_attack_is_refused_by_its_headers(
     ),
     (_png_with(_chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(900_000), 9)) * 500), "notes of 450 MB unpacked"),
     (_png_with(_chunk(b"iTXt", b"a\0\1\0\0\0" + zlib.compress(bytes(9 << 20), 9))), "one note of 9 MiB unpacked"),
-    (scans(MOST_SCANS - 12), "as many scans as are allowed"),
+    (scans(MAX_SCANS - 12), "as many scans as are allowed"),
 )
 def test_taken_for_little(for_little: None, data: bytes, reason: str) -> None:
     tracemalloc.start()

@@ -19,7 +19,7 @@ from labeling.states import tasker_state_change
 from labeling.stuck_panels import AWAY_AFTER, stuck_panels
 from monitoring import gold_choice, links
 from policy.enums import OutlineGate
-from policy.numbers import LARGEST_PANEL
+from policy.numbers import MAX_PANEL_SIZE
 from policy.selectors import policy_in_force
 from tests import factories
 from tests.labeling.cast import (
@@ -171,9 +171,9 @@ class TestRefused:
     [
         (panel_join, 0, "", "nobody"),
         (panel_join, -1, "", "fewer than nobody"),
-        (panel_join, LARGEST_PANEL - 2, "this one has 3: ask for 6 more at most", "one more than a panel may have"),
+        (panel_join, MAX_PANEL_SIZE - 2, "this one has 3: ask for 6 more at most", "one more than a panel may have"),
         (panel_fresh, 2, "", "too few for a panel"),
-        (panel_fresh, LARGEST_PANEL + 1, "", "too many for a panel"),
+        (panel_fresh, MAX_PANEL_SIZE + 1, "", "too many for a panel"),
     ],
 )
 def test_a_panel_has_from_three_to_nine_places(
@@ -181,7 +181,7 @@ def test_a_panel_has_from_three_to_nine_places(
 ) -> None:
     of = settled if ask is panel_join else settled.image
     assert words in str(refused(Conflict if words else InvalidInput, ask, of, more, now=now)), why
-    assert panel_join(settled, LARGEST_PANEL - 3, now=now).size == LARGEST_PANEL, "as many as a panel may have"
+    assert panel_join(settled, MAX_PANEL_SIZE - 3, now=now).size == MAX_PANEL_SIZE, "as many as a panel may have"
 
 
 def test_a_panel_that_has_all_its_places_is_not_joined(now: datetime) -> None:
@@ -462,6 +462,6 @@ def test_with_enough_people_no_panel_of_the_queue_is_read(now: datetime) -> None
 
 
 def test_of_very_many_the_oldest_are_looked_at(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("labeling.stuck_panels.MOST_LOOKED_AT", 3)
+    monkeypatch.setattr("labeling.stuck_panels.MAX_SEARCHED", 3)
     panels = [factories.panel(dealt_at=now - timedelta(minutes=number)) for number in range(6)]
     assert [each.panel.pk for each in stuck_panels(now=now)] == [each.pk for each in panels[:2:-1]]

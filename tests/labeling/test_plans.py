@@ -8,7 +8,7 @@ from django.db import connection
 
 from labeling.models import Tasker
 from labeling.selectors import gold_for
-from policy.numbers import LARGEST_PANEL
+from policy.numbers import MAX_PANEL_SIZE
 from tests import factories
 from tests.factories import NOW
 from tests.labeling.cast import label
@@ -33,7 +33,7 @@ def plan(statement: str) -> str:
         ("candidates_1_3", _OF_PICTURE, 4, "urgent panels, and three levels"),
         ("candidates_1_3_linked", _OF_PICTURE, 4, "urgent panels, and three levels"),
         ("candidates_1_3_linked", r"\(image_id = p(_\d)?\.image_id\)", 4, "those of linked taskers"),
-        ("not_passed", _OF_PICTURE, LARGEST_PANEL, "each level"),
+        ("not_passed", _OF_PICTURE, MAX_PANEL_SIZE, "each level"),
         ("gold_for", r"\(\(tasker_id = \$\d+\) AND \(image_id = g\.image_id\)\)", 1, "not all of the tasker's"),
         ("own_assignment", r"\(public_id = \$\d+\)", 1, "not all of the tasker's"),
         ("keep_in_place", r"\(place_id = place\.id\)", 1, "not all responses"),

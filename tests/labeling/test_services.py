@@ -21,7 +21,7 @@ from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, T
 from labeling.models import Assignment, Image, Panel, PanelPlace, Report, Response, StateChange, Tasker, VoidedResponse
 from labeling.states import NEXT_TASKER_STATE, tasker_state_change
 from labeling.submission import MARK_AGE
-from policy.numbers import LARGEST_PANEL, Policy
+from policy.numbers import MAX_PANEL_SIZE, Policy
 from policy.selectors import policy_in_force
 from tests import factories
 from tests.factories import NOW
@@ -161,7 +161,7 @@ def test_which_object_to_outline_is_drawn(now: datetime) -> None:
 
 
 def test_panels_of_every_size_are_offered_also_those_of_another_policy(tara: Tasker, now: datetime) -> None:
-    panels = [factories.panel(size=size).pk for size in range(3, LARGEST_PANEL + 1)]
+    panels = [factories.panel(size=size).pk for size in range(3, MAX_PANEL_SIZE + 1)]
     assert [label(tara, now).response.panel_id for _ in panels] == panels
 
 
@@ -202,7 +202,7 @@ def test_marks_stay_behind_the_present_and_the_oldest_panel_that_is_left(tara: T
     Panel.objects.filter(pk=left.pk).update(leased=3)
     for moment in (now - MARK_AGE, now):
         label(tara, moment)
-    marks = dict.fromkeys(map(str, range(1, LARGEST_PANEL + 1)), (now - MARK_AGE).isoformat())
+    marks = dict.fromkeys(map(str, range(1, MAX_PANEL_SIZE + 1)), (now - MARK_AGE).isoformat())
     assert kept(tara, "passed", "passed_at") == (marks | {"3": left.waiting_since.isoformat()}, now)
 
 

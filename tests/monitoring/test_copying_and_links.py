@@ -426,7 +426,7 @@ def test_pairs_apart_are_not_compared_and_the_others_share_the_limit() -> None:
     look = CopyingSearch()
     look.add([ComparedAnswer(who, GOOD, (), 5.0, who) for who in range(1, 11)], apart=[(1, 2)])
     assert len(look.figures()) == 44 and (1, 2) not in look.figures()
-    assert {figures.limit for figures in look.figures().values()} == {copying.MOST_DOUBT / 45}
+    assert {figures.limit for figures in look.figures().values()} == {copying.MAX_FALSE_ALARM_CHANCE / 45}
 
 
 @cases(

@@ -137,8 +137,8 @@ def test_alpha_of_a_period(tara: Tasker, otto: Tasker, uma: Tasker, period: Peri
 def test_the_newest_are_counted_where_there_are_many(
     tara: Tasker, otto: Tasker, uma: Tasker, period: Period, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tasker_figures, "MOST_PANELS", 1)
-    monkeypatch.setattr(tasker_figures, "MOST_ANSWERS", 2)
+    monkeypatch.setattr(tasker_figures, "MAX_PANELS", 1)
+    monkeypatch.setattr(tasker_figures, "MAX_ANSWERS", 2)
     full_panel([tara, otto, uma], [BIRD, BIRD, BICYCLE])
     full_panel([tara, otto, uma], [BIRD, BICYCLE, BICYCLE])
     newest = full_panel([tara, otto, uma], [BIRD, BIRD, BIRD])

@@ -19,7 +19,7 @@ from tests.mutants.targets import TARGETS
 
 ROOT = Path(__file__).parents[2]
 SEED = 2026
-LEAST_NOTICED = 0.95
+MIN_NOTICED_SHARE = 0.95
 AT_ONCE = 2
 # Of a module; each process first runs the tests once unchanged.
 MUTANTS_PER_PROCESS = 100
@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
         found = pool.map(_in_process, parts)
     survivors = [name for names in found for name in names]
     unexplained = _report(mutants, survivors, time.monotonic() - start)
-    few = not asked.sample and len(survivors) > (1 - LEAST_NOTICED) * len(mutants)
+    few = not asked.sample and len(survivors) > (1 - MIN_NOTICED_SHARE) * len(mutants)
     return 1 if unexplained or few else 0
 
 

@@ -29,7 +29,7 @@ from tests.mutants.making import HEAD, Mutant, reporting
 
 # A child that takes this many times what the tests take without a change will never end.
 _TIMES_LONGER = 8
-_LEAST_CPU_SECONDS = 20
+_MIN_CPU_SECONDS = 20
 _CANNOT = 3
 _HOUR = 3600
 
@@ -58,7 +58,7 @@ class Hunt:
         runs = _unchanged(session, self.mutants[0].path)
         for mutant in self.mutants:
             chosen = _chosen(items, runs, mutant.function)
-            allowed = int(max(_LEAST_CPU_SECONDS, _TIMES_LONGER * sum(runs[item.nodeid].seconds for item in chosen)))
+            allowed = int(max(_MIN_CPU_SECONDS, _TIMES_LONGER * sum(runs[item.nodeid].seconds for item in chosen)))
             status = _in_child(partial(_run, session, mutant, chosen), allowed)
             if status == _CANNOT:
                 raise pytest.UsageError(f"{mutant.name}: cannot be tried")

@@ -128,7 +128,7 @@ def test_sweeps_beside_each_other_double_nothing_and_leave_nothing_out(
     a_sweep: int, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_runs(monkeypatch)
-    monkeypatch.setattr(rerun_preparation, "RUNS_A_SWEEP", a_sweep)
+    monkeypatch.setattr(rerun_preparation, "RUNS_PER_SWEEP", a_sweep)
     rerun = asked_for(cast.answered(now, "numpy-statistics", pictures=5)[0], now)
 
     def prepare(seed: int) -> int:

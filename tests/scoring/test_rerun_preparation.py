@@ -36,7 +36,7 @@ def defense(module_world: Any) -> Defense:
 def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three runs in each of the three rounds, four of them in a sweep."""
     monkeypatch.setattr(rerun_preparation, "PICTURES_PER_RUN", 2)
-    monkeypatch.setattr(rerun_preparation, "RUNS_A_SWEEP", 4)
+    monkeypatch.setattr(rerun_preparation, "RUNS_PER_SWEEP", 4)
 
 
 @pytest.fixture(autouse=True)

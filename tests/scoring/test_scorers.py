@@ -345,7 +345,7 @@ def deadlines(rows: int) -> ConversationDeadlines:
 def runner(engine_address: str, tmp_path: Path) -> Callable[..., ContainerRunner]:
     def _runner(**changes: Any) -> ContainerRunner:
         usual = {"scorer": "test-sealed", "folder": tmp_path / "scorer", "limits": LIMITS, "deadlines": deadlines}
-        return ContainerRunner(**{**usual, "address": engine_address, "least_free_bytes": 1 << 20, **changes})
+        return ContainerRunner(**{**usual, "address": engine_address, "min_free_bytes": 1 << 20, **changes})
 
     return _runner
 
@@ -447,7 +447,7 @@ def test_a_full_disk_is_the_platforms_fault_and_old_images_go(
 ) -> None:
     kept, wanted = (Image([files_layer(tmp_path, {"run": name})], ["/run"]) for name in (b"kept", b"wanted"))
     container.load_archive(containers, write_archive(tmp_path / "kept.tar", [kept]), kept.id)
-    full = runner(least_free_bytes=1 << 60)
+    full = runner(min_free_bytes=1 << 60)
     assert "too full" in faulted(Fault.PLATFORM, opened, full, handed_in(wanted, tmp_path)).text
     assert not container.present(containers, kept.id)
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from adjudication.signatures.signed_note import MOST_NOTE_BYTES
+from adjudication.signatures.signed_note import MAX_NOTE_BYTES
 from adjudication.verifier.terminal import printable
 from common.audit.origin import RecordedCommand
 from common.domain_clock import domain_now
@@ -58,7 +58,7 @@ class Command(RecordedCommand):
         if file is None:
             raise CommandError("Name the manifest.sig that has the mirror's signature.")
         with file.open("rb") as opened:
-            data = opened.read(MOST_NOTE_BYTES + 1)
+            data = opened.read(MAX_NOTE_BYTES + 1)
         release, added = add_witnesses(data, folder=settings.RELEASE_DIR, now=domain_now(), vkey=vkey)
         words = f"added {', '.join(added)}" if added else "nothing is new: it has these signatures"
         self.stdout.write(printable(f"{release.name}: {words}."))

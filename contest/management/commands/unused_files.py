@@ -13,7 +13,7 @@ from common.progress import every_few_seconds
 from contest.operations.unused_files import UnusedFiles, find_unused_files, refuse_most, remove_unused_files
 from picture_files.store import StoredFile, picture_store
 
-MINIMUM_AGE = timedelta(days=1)
+MIN_AGE = timedelta(days=1)
 
 
 class Command(RecordedCommand):
@@ -34,7 +34,7 @@ class Command(RecordedCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """List the files, and print how many there are and whether they were removed."""
-        before = timezone.now() - MINIMUM_AGE  # by the clock of disks and buckets, which no demo moves
+        before = timezone.now() - MIN_AGE  # by the clock of disks and buckets, which no demo moves
         line = every_few_seconds(self.stdout.write)
         found = find_unused_files(before=before, progress=line)
         unfinished = list(picture_store().unfinished(before))

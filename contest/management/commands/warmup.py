@@ -15,7 +15,7 @@ from common.domain_clock import domain_now
 from common.errors import DomainError
 from contest.defenses.warmups import warmup_record, why_not_recorded
 from defense_kit.faults import WORDS, RunnerFault
-from defense_kit.warmup.arguments import add_arguments, most_pictures
+from defense_kit.warmup.arguments import add_arguments, max_pictures
 from scoring.models import Defense
 from scoring.runner import DefenseRunner
 from scoring.scorers import device_of_command
@@ -53,7 +53,7 @@ class Command(RecordedCommand):
         if reason:
             self.stderr.write(f"This run will not be recorded: {reason}")  # checked before it runs for hours
         try:
-            most = most_pictures(given)
+            most = max_pictures(given)
             pictures = read_pictures(given.pictures, most) if given.pictures else contest_pictures(most)
             report = measure(given, _opened(defense, given.batch_size), pictures, defense.digest)
         except (UnusablePictures, UnusableResults, sqlite3.Error) as error:

@@ -18,7 +18,7 @@ from common.queues import Sweep
 from contest.operations.pipeline import QUEUES, SWEEPS, run_sweep
 
 # Work that becomes due by time alone, such as a lease's end, is found after this long without a change.
-MOST_SECONDS_BETWEEN_ROUNDS = 15.0
+MAX_SECONDS_BETWEEN_ROUNDS = 15.0
 log = structlog.get_logger(__name__)
 
 
@@ -65,7 +65,7 @@ class SweepRounds:
     def is_due(self) -> bool:
         """Say whether to run a round now; commits from this moment on make the next one due."""
         mark, now = _mark(), self._monotonic()
-        if mark == self._mark and now < self._latest + MOST_SECONDS_BETWEEN_ROUNDS:
+        if mark == self._mark and now < self._latest + MAX_SECONDS_BETWEEN_ROUNDS:
             return False
         self._mark, self._latest = mark, now
         return True

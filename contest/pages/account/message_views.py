@@ -34,7 +34,7 @@ from contest.outbox.selectors import (
 from contest.pages.account.message_access import reader_of
 from policy.selectors import policy_in_force
 
-ON_A_PAGE = 30
+PAGE_SIZE = 30
 _NO_RATE = "Choose one of the ways that are offered for this."
 
 
@@ -66,7 +66,7 @@ def message_list(request: HttpRequest, user: User) -> HttpResponse:
     if request.method == "POST":
         read_mark(filtered.rows, now=now)
         return SeeOther(request.get_full_path())
-    page = page_of(request, filtered.rows, ON_A_PAGE)
+    page = page_of(request, filtered.rows, PAGE_SIZE)
     context = {
         "page": page,
         "rows": [MessageRow(each) for each in page.object_list],

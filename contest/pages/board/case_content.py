@@ -45,7 +45,7 @@ from labeling.models import Image
 from labeling.pictures.addresses import picture_url
 from monitoring.tasker_figures import PeriodStatistics, statistics_of_latest
 
-MOST_SIMILAR, MOST_COMPARED = 5, 300
+MAX_SIMILAR, MAX_COMPARED = 5, 300
 
 
 # Reliability of the taskers -------------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ def reliability_of(answers: Iterable[AnswerShown], image: Image) -> list[tuple[A
     """Return for each answer how often its tasker was right on gold and agreed with others (R6), without names.
 
     Counts the tasker's latest answers, except those to this picture."""
-    latest = partial(statistics_of_latest, but=image, most=LATEST_ANSWERS)
+    latest = partial(statistics_of_latest, but=image, limit=LATEST_ANSWERS)
     return [(each, latest(each.response.tasker_id)) for each in answers]
 
 
@@ -96,15 +96,15 @@ def similar_cases(case: Case, member: User) -> list[tuple[Case, str, str]]:
     """Return settled cases that the reader may see, whose rulings have the same outcome and the most similar smallest
     box; each with the similarities and its outcome.
 
-    The newest MOST_COMPARED are compared.
+    The newest MAX_COMPARED are compared.
     """
     ruling = case.ruling
     if ruling is None:
         return []
-    newest = closed_cases_like(case, ruling, member)[:MOST_COMPARED]
+    newest = closed_cases_like(case, ruling, member)[:MAX_COMPARED]
     alike = [(each, each.ruling) for each in newest if each.ruling is not None and _alike(each.ruling, ruling)]
     alike.sort(key=lambda pair: (pair[1].reasons != ruling.reasons, _apart(pair[1], ruling)))
-    return [(each, _why(theirs, ruling), _outcome(each)) for each, theirs in alike[:MOST_SIMILAR]]
+    return [(each, _why(theirs, ruling), _outcome(each)) for each, theirs in alike[:MAX_SIMILAR]]
 
 
 def _alike(one: Ruling, other: Ruling) -> bool:

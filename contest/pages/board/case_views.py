@@ -44,7 +44,7 @@ from contest.pages.board.disclosure_views import disclose_first
 from contest.pages.board.vote_forms import DropMotionForm, VoteForm
 from contest.web.page_context import money_context
 
-ON_A_PAGE = 25
+PAGE_SIZE = 25
 EVERY_STATE = "all"
 # The list -------------------------------------------------------------------------------------------------------------
 
@@ -87,7 +87,7 @@ def case_list(request: HttpRequest, member: User) -> HttpResponse:
     """List the cases that the member may see, with deadlines: open ones that wait for the member's vote come first."""
     now = domain_now()
     filtered = CaseFilter(request, cases_listed(member))
-    page = page_of(request, filtered.rows, ON_A_PAGE)
+    page = page_of(request, filtered.rows, PAGE_SIZE)
     context = {
         "filter": filtered,
         "state": filtered.shown_state,

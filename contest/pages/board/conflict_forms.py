@@ -13,7 +13,7 @@ from common.domain_clock import domain_now
 from common.errors import NotFound
 from common.web.forms import Form, RowForm, RowNumberField, TextField
 from contest.board.conflicts import (
-    MOST_CHARACTERS,
+    MAX_CHARACTERS,
     conflict_declare,
     conflict_dismiss,
     conflict_end,
@@ -28,8 +28,8 @@ from contest.core.models import ConflictOfInterest, Team
 from contest.core.teams import team_called
 from policy.selectors import policy_in_force
 
-LONGEST_NAME = 80
-MOST_LIST_CHARACTERS = 20_000
+MAX_NAME_CHARACTERS = 80
+MAX_LIST_CHARACTERS = 20_000
 KIND_WORDS: Mapping[ConflictKind, str] = {
     ConflictKind.COAUTHOR: "co-author",
     ConflictKind.INSTITUTION: "same institution",
@@ -53,7 +53,7 @@ OWN_WORDS = "In words, if you like (organizers alone read them)"
 class DeclareConflictForm(Form):
     """A member declares a conflict with a team."""
 
-    team = TextField("Team, by its name or ID", most=LONGEST_NAME)
+    team = TextField("Team, by its name or ID", max_length=MAX_NAME_CHARACTERS)
     kind = forms.ChoiceField(
         label="Kind of conflict",
         choices=[("", "Choose"), *((str(kind), words) for kind, words in DECLARED.items())],
@@ -66,7 +66,7 @@ class DeclareConflictForm(Form):
         widget=forms.DateInput({"type": "date"}, format="%Y-%m-%d"),
         error_messages={"invalid": _WRONG_DAY},
     )
-    words = TextField(OWN_WORDS, most=MOST_CHARACTERS, rows=2, required=False)
+    words = TextField(OWN_WORDS, max_length=MAX_CHARACTERS, rows=2, required=False)
 
     def clean_team(self) -> Team:
         """Return the team."""
@@ -127,7 +127,7 @@ class EndOwnConflictForm(RowForm):
 
     keys = ("conflict",)
     conflict = RowNumberField()
-    reason = TextField("Why it is over", most=MOST_CHARACTERS, rows=2)
+    reason = TextField("Why it is over", max_length=MAX_CHARACTERS, rows=2)
 
     def save(self, *, by: User) -> str:
         """End it; NotFound for a conflict of another member."""
@@ -157,7 +157,7 @@ class EndConflictForm(EndOwnConflictForm):
 class DismissConflictForm(EndOwnConflictForm):
     """An organizer dismisses a detected conflict."""
 
-    reason = TextField("Reason", most=MOST_CHARACTERS, rows=2)
+    reason = TextField("Reason", max_length=MAX_CHARACTERS, rows=2)
 
     def save(self, *, by: User) -> str:
         """Dismiss it."""
@@ -172,21 +172,21 @@ class TiesForm(Form):
 
     domains = TextField(
         "Domains of your institutions, one a line",
-        most=MOST_LIST_CHARACTERS,
+        max_length=MAX_LIST_CHARACTERS,
         rows=3,
         required=False,
         placeholder="example.edu",
     )
     people = TextField(
         "E-mail addresses of recent co-authors, advisors and advisees, one a line",
-        most=MOST_LIST_CHARACTERS,
+        max_length=MAX_LIST_CHARACTERS,
         rows=4,
         required=False,
         placeholder="name@example.edu",
     )
     papers = TextField(
         "arXiv IDs of your recent papers, one a line",
-        most=MOST_LIST_CHARACTERS,
+        max_length=MAX_LIST_CHARACTERS,
         rows=3,
         required=False,
         placeholder="1809.08352",

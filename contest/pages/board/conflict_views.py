@@ -24,7 +24,7 @@ from contest.core.models import ConflictOfInterest
 from contest.core.roles import board_member_of
 from contest.pages.board.conflict_forms import (
     KIND_WORDS,
-    LONGEST_NAME,
+    MAX_NAME_CHARACTERS,
     DeclareConflictForm,
     DeclareForMemberForm,
     DismissConflictForm,
@@ -34,7 +34,7 @@ from contest.pages.board.conflict_forms import (
 )
 from contest.web.page_context import money_context
 
-ON_A_PAGE = 50
+PAGE_SIZE = 50
 IN_FORCE = "in_force"
 
 
@@ -81,7 +81,9 @@ class ConflictFilter(ListFilter):
     """Filters conflicts by member or team, and by whether they are in force."""
 
     find = CharFilter(
-        label="Member or team", max_length=LONGEST_NAME, widget=TextInput({"type": "search", "autocomplete": "off"})
+        label="Member or team",
+        max_length=MAX_NAME_CHARACTERS,
+        widget=TextInput({"type": "search", "autocomplete": "off"}),
     )
     show = ChoiceFilter(
         label="State", empty_label=None, choices=[(IN_FORCE, "in force"), ("over", "over"), ("all", "all")]
@@ -103,7 +105,7 @@ def organizer_conflicts(request: HttpRequest, organizer: User) -> HttpResponse:
         return redirect_with_message(request, words, "organizer-conflicts")
     sent = next((form for form in (end, dismiss) if form.is_bound), declare)
     filtered = ConflictFilter(request, conflicts_on_record(over=False, find=""))
-    page = page_of(request, filtered.rows, ON_A_PAGE)
+    page = page_of(request, filtered.rows, PAGE_SIZE)
     context = {
         "filter": filtered,
         "page": page,

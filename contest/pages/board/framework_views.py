@@ -25,7 +25,7 @@ from policy.selectors import policy_in_force
 from scoring.models import Defense, FrameworkCheck
 from scoring.selectors import defense_named
 from scoring.trials.selectors import copy_flags_of, defenses_before_publication, framework_checks_of
-from scoring.trials.services import LONGEST_REASON, framework_check
+from scoring.trials.services import MAX_REASON_CHARACTERS, framework_check
 from scoring.trials.submitted_files import open_source, source_listing
 
 FILES_SHOWN = 500
@@ -42,7 +42,7 @@ class FrameworkForm(Form):
         widget=forms.RadioSelect,
         error_messages={"required": _NO_OUTCOME, "invalid_choice": _NO_OUTCOME},
     )
-    reason = TextField("Reason (it stays on record)", most=LONGEST_REASON, rows=4)
+    reason = TextField("Reason (it stays on record)", max_length=MAX_REASON_CHARACTERS, rows=4)
 
     def save(self, *, defense: Defense, by: User) -> FrameworkCheck:
         """Record the check."""

@@ -14,14 +14,14 @@ from common.typed import whole_number
 from common.web.forms import Form, RowForm, RowNumberField, TextField
 from contest.board import motions
 from contest.board.recusal import teams_stepped_aside_for
-from contest.core.decisions import MOST_REASON_CHARACTERS
+from contest.core.decisions import MAX_REASON_CHARACTERS
 from contest.core.models import Case, Stake, Team
 from contest.core.teams import team_by_id
 from contest.defenses.selectors import return_request_of
-from contest.defenses.staking import LONGEST_WORDS
+from contest.defenses.staking import MAX_CHARACTERS
 from contest.ledger.models import Account
 from contest.ledger.selectors import account_of_prizes
-from contest.ledger.services import MOST_WORDS
+from contest.ledger.services import MAX_ENTRY_CHARACTERS
 from contest.prizes.selectors import award_by_number, award_of
 from contest.teams.selectors import entitlement_by_number, other_teams
 from contest.web.money_forms import MoneyForm, SumField
@@ -45,7 +45,7 @@ class MotionForm(Form):
     look: ClassVar[str] = ""
     # The subject of the page, for the name of its draft.
     about = ""
-    reason = TextField("Reason (it is public)", most=MOST_REASON_CHARACTERS, rows=3)
+    reason = TextField("Reason (it is public)", max_length=MAX_REASON_CHARACTERS, rows=3)
 
     @classmethod
     def of(cls, request: HttpRequest, /, *, action: str | tuple[str, ...] = "", **named: Any) -> Self:
@@ -126,7 +126,7 @@ class StakeMotionForm(MotionForm):
         widget=forms.CheckboxSelectMultiple,
         error_messages={"required": "Choose at least one defense."},
     )
-    criteria = TextField("Criteria by which these were chosen (they are public)", most=LONGEST_WORDS, rows=3)
+    criteria = TextField("Criteria by which these were chosen (they are public)", max_length=MAX_CHARACTERS, rows=3)
 
     def __init__(self, *arguments: Any, defenses: list[Defense], **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -260,7 +260,7 @@ class AwardForm(OneStakeMotionForm):
     button = "Move to award it"
     service = staticmethod(motions.award_move)
     field_order = ["statement", "reason"]
-    statement = TextField("Public statement", most=MOST_WORDS, rows=4)
+    statement = TextField("Public statement", max_length=MAX_ENTRY_CHARACTERS, rows=4)
 
     def motion_arguments(self) -> dict[str, Any]:
         """Return the arguments with the statement."""

@@ -8,11 +8,11 @@ from django.contrib.auth.models import User
 
 from adjudication.counting import CHOICES, agrees
 from adjudication.rules import REASONS
-from adjudication.services import MOST_CHARACTERS
+from adjudication.services import MAX_CHARACTERS
 from adjudication.wording import REASON_WORDS
 from common.domain_clock import domain_now
 from common.web.forms import Form, TextField
-from contest.board.cases import MOST_WORDS, VoteCount, ballot_of, vote_cast
+from contest.board.cases import MAX_VOTE_CHARACTERS, VoteCount, ballot_of, vote_cast
 from contest.board.decisions import case_decide
 from contest.board.models import CaseDecision, Vote
 from contest.board.motions import motion_drop
@@ -53,7 +53,7 @@ class VoteForm(Form):
         required=False,
         error_messages={"invalid_choice": "Choose reasons from the list."},
     )
-    words = TextField("Your own words on your vote", most=MOST_WORDS, rows=3, required=False)
+    words = TextField("Your own words on your vote", max_length=MAX_VOTE_CHARACTERS, rows=3, required=False)
     public = forms.BooleanField(label="Publish this text with the decision, without my name", required=False)
 
     def __init__(self, *arguments: Any, case: Case, vote: Vote | None, words: str = "", **named: Any) -> None:
@@ -106,8 +106,10 @@ class CaseDecisionForm(Form):
     explanation in the preview that the member saw."""
 
     seen = forms.CharField(required=False)
-    previewed = TextField("", most=MOST_CHARACTERS, required=False)
-    explanation = TextField("Public explanation, if you want to give one", most=MOST_CHARACTERS, rows=6, required=False)
+    previewed = TextField("", max_length=MAX_CHARACTERS, required=False)
+    explanation = TextField(
+        "Public explanation, if you want to give one", max_length=MAX_CHARACTERS, rows=6, required=False
+    )
 
     def __init__(self, *arguments: Any, count: VoteCount, **named: Any) -> None:
         super().__init__(*arguments, initial={"explanation": _published(count)}, **named)

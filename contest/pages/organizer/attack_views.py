@@ -19,12 +19,12 @@ from contest.attacks.near_duplicates import pair_review, unreviewed_pairs
 from contest.attacks.selectors import attacks_received, weeks_of_attacks
 from contest.core.countdown import countdown
 from contest.core.weeks import week_at
-from contest.web.page_context import ON_A_PAGE
+from contest.web.page_context import PAGE_SIZE
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 
-PAIRS_ON_A_PAGE = 20
+PAIRS_PER_PAGE = 20
 WEEKS_OFFERED = 60
 
 
@@ -50,7 +50,7 @@ def all_attacks(request: HttpRequest, organizer: User) -> HttpResponse:
     """List the attacks of all teams, newest first, of one week or of all."""
     now = domain_now()
     filtered = AttackFilter(request, attacks_received())
-    page = page_of(request, filtered.rows, ON_A_PAGE)
+    page = page_of(request, filtered.rows, PAGE_SIZE)
     shown = list(page.object_list)
     found = attack_statuses(shown, unrestricted=True, now=now)
     context = {
@@ -74,7 +74,7 @@ def near_duplicates(request: HttpRequest, organizer: User) -> HttpResponse:
     if form.is_valid():
         pair_review(pair_id=form.cleaned_data["pair"], by=organizer, now=now)
         return go_to("near-duplicates")
-    page = page_of(request, unreviewed_pairs(seen=seen), PAIRS_ON_A_PAGE)
+    page = page_of(request, unreviewed_pairs(seen=seen), PAIRS_PER_PAGE)
     policy = policy_in_force(now).policy
     context = {
         "pairs": [(_sides(each, now), each, form.for_row(each.pk)) for each in page.object_list],

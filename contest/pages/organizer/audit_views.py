@@ -23,7 +23,7 @@ from contest.operations import audit_trail
 from contest.operations.audit_words import DID
 from policy.selectors import policy_in_force
 
-ROWS_ON_A_PAGE = 50
+ROWS_PER_PAGE = 50
 _NAME = {"placeholder": "user name, or platform", "autocapitalize": "none", "spellcheck": "false"}
 _DAY = DateInput({"placeholder": "2026-11-20", "inputmode": "numeric"}, format="%Y-%m-%d")
 _WRONG_DAY = {"invalid": "Write the day as 2026-11-20."}
@@ -59,7 +59,7 @@ def trail(request: HttpRequest, organizer: User) -> HttpResponse:
     if request.method == "POST":
         return _check(request, now)
     filtered = TrailFilter(request, audit_trail.audit_rows())
-    page = page_of(request, filtered.rows, ROWS_ON_A_PAGE)
+    page = page_of(request, filtered.rows, ROWS_PER_PAGE)
     entries = list(page.object_list)
     names = audit_trail.accounts_named(entries)
     check = newest_chain_check()

@@ -15,8 +15,8 @@ from common.web.page import page
 from contest.operations import made_letters
 from policy.selectors import policy_in_force
 
-ON_A_PAGE = 50
-MOST_FILED = 50
+PAGE_SIZE = 50
+MAX_FILED = 50
 # A letter's HTML has inline styles and loads nothing; scripts in it never run.
 _OF_A_LETTER = {
     "default-src": [NONE],
@@ -44,14 +44,14 @@ def letters(request: HttpRequest, organizer: User) -> HttpResponse:
             f"{tried} letter{' is' if tried == 1 else 's are'} tried again with the next sweep.",
             "message-outbox",
         )
-    page = page_of(request, made_letters.letter_rows(now=now), ON_A_PAGE)
+    page = page_of(request, made_letters.letter_rows(now=now), PAGE_SIZE)
     rows = made_letters.read_letter(page.object_list, now=now)
     context = {
         "page": page,
         "rows": rows,
         "failed": any(row.again for row in rows),
         "all": made_letters.shows_all_letters(),
-        "filed": made_letters.filed_letters(MOST_FILED) if page.number == 1 else [],
+        "filed": made_letters.filed_letters(MAX_FILED) if page.number == 1 else [],
         "now": now,
         "zone": policy_in_force(now).policy.time_zone,
     }

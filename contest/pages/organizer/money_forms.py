@@ -10,7 +10,7 @@ from common.web.forms import Form, TextField, WholeNumberField
 from contest.core.teams import team_by_id
 from contest.ledger.amounts import money
 from contest.ledger.models import Correction, LedgerEntry, Payment
-from contest.ledger.services import MOST_WORDS, pool_deposit
+from contest.ledger.services import MAX_ENTRY_CHARACTERS, pool_deposit
 from contest.payments import corrections
 from contest.payments.services import payment_cancel, payment_pay
 from contest.payments.statements import TeamDebt
@@ -24,7 +24,7 @@ class DepositForm(MoneyForm):
     """Records a deposit of prize money."""
 
     sum = SumField()
-    reason = TextField("Where it came from (it is public)", most=MOST_WORDS, rows=2)
+    reason = TextField("Where it came from (it is public)", max_length=MAX_ENTRY_CHARACTERS, rows=2)
 
     def save(self, *, by: User) -> LedgerEntry:
         """Post the deposit."""
@@ -34,7 +34,7 @@ class DepositForm(MoneyForm):
 class PaidForm(Form):
     """Records that a payment was made."""
 
-    reference = TextField("The bank's reference", most=200)
+    reference = TextField("The bank's reference", max_length=200)
 
     def save(self, *, payment: Payment, by: User) -> Payment:
         """Post the payment."""
@@ -54,7 +54,7 @@ class CorrectionForm(MoneyForm):
 
     entry = WholeNumberField("Number of the entry", error="Write the number of the entry.")
     sum = SumField("Sum to take back")
-    reason = TextField("What was wrong (it is public)", most=MOST_WORDS, rows=2)
+    reason = TextField("What was wrong (it is public)", max_length=MAX_ENTRY_CHARACTERS, rows=2)
 
     def save(self, *, by: User) -> Correction:
         """Request the correction, which another organizer confirms."""
@@ -69,7 +69,7 @@ class RepaymentForm(MoneyForm):
 
     team = forms.ChoiceField(label="Team", error_messages={"required": _NO_TEAM, "invalid_choice": _NO_TEAM})
     sum = SumField()
-    reason = TextField("Which transfer it was (it is public)", most=MOST_WORDS, rows=2)
+    reason = TextField("Which transfer it was (it is public)", max_length=MAX_ENTRY_CHARACTERS, rows=2)
 
     def __init__(self, *arguments: Any, owed: list[TeamDebt], currency: str, **named: Any) -> None:
         super().__init__(*arguments, currency=currency, **named)

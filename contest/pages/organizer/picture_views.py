@@ -13,7 +13,7 @@ from common.web.error_status import error_json, wants_json
 from common.web.forms import Form, PicturesField, TextField
 from common.web.lists import ListFilter, filter_method, page_of, streamed_csv
 from common.web.page import page
-from contest.attacks.uploads import MOST_BYTES, MOST_ENTRIES, read_uploaded_files
+from contest.attacks.uploads import MAX_ENTRIES, MAX_ZIP_BYTES, read_uploaded_files
 from contest.operations.pictures.imports import Imported, ImportTerms, imported_json, pictures_import
 from contest.operations.pictures.rows import (
     COLUMNS,
@@ -27,7 +27,7 @@ from contest.operations.pictures.rows import (
     pictures_ruled,
 )
 from contest.web.attack_uploads import bounded_upload, upload_place
-from contest.web.page_context import ON_A_PAGE
+from contest.web.page_context import PAGE_SIZE
 from labeling.enums import Origin
 from labeling.pictures.addresses import picture_url
 from labeling.pictures.intake import LONGEST
@@ -79,11 +79,11 @@ class ImportForm(Form):
 
     image = PicturesField(
         accept="image/*,application/zip,.zip",
-        help_text=f"A zip has at most {MOST_BYTES // 1024**2} MiB and {MOST_ENTRIES} pictures.",
+        help_text=f"A zip has at most {MAX_ZIP_BYTES // 1024**2} MiB and {MAX_ENTRIES} pictures.",
     )
-    source = TextField("Source", most=LONGEST, help_text="Where the pictures come from; public with the record.")
-    licence = TextField("Licence", most=LONGEST, help_text="With its address, for example CC0 and its page.")
-    author = TextField("Author", most=LONGEST, required=False, help_text="Who made them, if known.")
+    source = TextField("Source", max_length=LONGEST, help_text="Where the pictures come from; public with the record.")
+    licence = TextField("Licence", max_length=LONGEST, help_text="With its address, for example CC0 and its page.")
+    author = TextField("Author", max_length=LONGEST, required=False, help_text="Who made them, if known.")
     origin = forms.ChoiceField(label="What they are for", choices=_IMPORTED)
     labeled = forms.BooleanField(label="Give them to taskers to label", required=False, initial=True)
 
@@ -106,7 +106,7 @@ def pictures(request: HttpRequest, organizer: User) -> HttpResponse:
     """List all pictures, newest first, with the stage and the ruling of each."""
     now = domain_now()
     filtered = PictureFilter(request, pictures_received())
-    page = page_of(request, filtered.rows, ON_A_PAGE)
+    page = page_of(request, filtered.rows, PAGE_SIZE)
     context = {
         "rows": [
             {"row": row, "url": picture_url(row.image, now=now), "origin": ORIGIN_WORDS[Origin(row.image.origin)]}

@@ -18,7 +18,7 @@ from common.web.forms import Form, RowNumberField, TextField
 from contest.policy_changes.numbers import GROUPS, NEEDED_OF, NUMBERS, PolicyNumber, Value
 from contest.policy_changes.selectors import PolicyVersionRow
 from contest.policy_changes.services import (
-    MOST_REASON_CHARACTERS,
+    MAX_REASON_CHARACTERS,
     PolicyDraft,
     policy_call_back,
     policy_draft,
@@ -148,7 +148,9 @@ class PolicyForm(NumbersForm):
     held_by = "Version {}"
     base = RowNumberField()
     since = ZonedDateTimeField("From when on")
-    reason = TextField("Reason", most=MOST_REASON_CHARACTERS, rows=3, help_text="It is public, beside what changes.")
+    reason = TextField(
+        "Reason", max_length=MAX_REASON_CHARACTERS, rows=3, help_text="It is public, beside what changes."
+    )
 
     def __init__(self, *arguments: Any, version: PolicyVersionRow, zone: str, **named: Any) -> None:
         super().__init__(*arguments, version=version, **named)
@@ -195,7 +197,7 @@ class CallBackForm(Form):
     """Calls back the newest version before it is in force."""
 
     version = RowNumberField()
-    reason = TextField("Why (it is public)", most=MOST_REASON_CHARACTERS, rows=2)
+    reason = TextField("Why (it is public)", max_length=MAX_REASON_CHARACTERS, rows=2)
 
     def save(self, *, by: User) -> PolicyVersion:
         """Record another version, which keeps the numbers of the version before."""

@@ -19,7 +19,7 @@ from contest.pages.organizer.policy_forms import TRIED, CallBackForm, PolicyForm
 from contest.policy_changes.moments import moment_text
 from contest.policy_changes.numbers import GROUPS, changed_numbers
 from contest.policy_changes.selectors import PolicyState, PolicyVersionRow, numbers_in_force, policy_history
-from contest.policy_changes.services import LEAST_NOTICE
+from contest.policy_changes.services import MIN_NOTICE
 from policy.models import PolicyVersion
 from policy.selectors import policy_in_force
 
@@ -76,7 +76,7 @@ def _form_of(request: HttpRequest, found: list[PolicyVersionRow], now: datetime,
         # Unknown version: every recorded number may be a change.
         begun = next((each for each in found if each.version == base), found[-1])
         return PolicyForm(request.POST, version=begun, zone=zone)
-    since = moment_text(week_at(max(now + LEAST_NOTICE, newest.since)).end, zone)
+    since = moment_text(week_at(max(now + MIN_NOTICE, newest.since)).end, zone)
     return PolicyForm(initial={"since": since, **request.GET.dict(), "base": newest.version}, version=newest, zone=zone)
 
 

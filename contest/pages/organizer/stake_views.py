@@ -27,7 +27,7 @@ class ReceivedForm(RowForm):
 
     keys = ("stake",)
     stake = RowNumberField()
-    receipt = TextField("Which payment it was: date, bank's reference", most=staking.LONGEST_RECEIPT)
+    receipt = TextField("Which payment it was: date, bank's reference", max_length=staking.MAX_RECEIPT_CHARACTERS)
 
     def save(self, *, by: User) -> str:
         """Begin the stake."""

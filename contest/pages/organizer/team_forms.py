@@ -35,7 +35,7 @@ class DeclareAssociationForm(OrganizerTeamForm):
 
     since = DayField("First day", missing="Write the day it begins.")
     until = DayField("Last day, if it is known")
-    reason = TextField("Reason (the team reads it)", most=associations.MOST_CHARACTERS, rows=2)
+    reason = TextField("Reason (the team reads it)", max_length=associations.MAX_CHARACTERS, rows=2)
 
     def save(self, *, team: Team, by: User) -> str:
         """Declare the association."""
@@ -74,7 +74,7 @@ class EndAssociationForm(AssociationForm):
 class MistakenAssociationForm(AssociationForm):
     """Voids an association that was declared in error."""
 
-    reason = TextField("Reason (the team reads it)", most=associations.MOST_CHARACTERS, rows=2)
+    reason = TextField("Reason (the team reads it)", max_length=associations.MAX_CHARACTERS, rows=2)
 
     def save(self, *, team: Team, by: User) -> str:
         """Void the association, also for the past."""
@@ -88,7 +88,7 @@ class MergeForm(OrganizerTeamForm):
     """Merges the team into another one."""
 
     into = forms.ChoiceField(label="Team that stays", error_messages={"required": _NO_TEAM, "invalid_choice": _NO_TEAM})
-    reason = TextField("Reason (both teams read it)", most=services.MOST_REASON_CHARACTERS, rows=2)
+    reason = TextField("Reason (both teams read it)", max_length=services.MAX_REASON_CHARACTERS, rows=2)
 
     def for_team(self, team: Team) -> "MergeForm":
         """Offer the teams that `team` may be merged into."""
@@ -117,7 +117,7 @@ class EntitlementAnswerForm(Form):
     """A question about an entitlement request, or the reason for its refusal; the button says which."""
 
     words = TextField(
-        "A question, or the reason of a refusal (the team reads it)", most=entitlements.MOST_CHARACTERS, rows=4
+        "A question, or the reason of a refusal (the team reads it)", max_length=entitlements.MAX_CHARACTERS, rows=4
     )
 
     def save(self, *, number: int, by: User) -> str:
@@ -133,7 +133,7 @@ class EntitlementAnswerForm(Form):
 class RevokeEntitlementForm(Form):
     """Revokes an entitlement, with a reason."""
 
-    words = TextField("Reason (the team reads it)", most=entitlements.MOST_CHARACTERS, rows=3)
+    words = TextField("Reason (the team reads it)", max_length=entitlements.MAX_CHARACTERS, rows=3)
 
     def save(self, *, number: int, by: User) -> str:
         """Revoke the entitlement."""

@@ -21,7 +21,7 @@ from contest.core.teams import teams_counted_together
 from contest.core.weeks import existing_week, week_at, week_called
 from contest.payments.winnings import winnings_with
 from contest.record.timeline.attack import attack_timeline
-from contest.web.page_context import ON_A_PAGE
+from contest.web.page_context import PAGE_SIZE
 from labeling.pictures.addresses import picture_url
 from policy.calendar import calendar_day
 from policy.selectors import policy_in_force
@@ -33,7 +33,7 @@ def week(request: HttpRequest, name: str) -> HttpResponse:
     now = domain_now()
     picture_reader(request.user)
     asked = existing_week(name)
-    page = page_of(request, attacks_of_week(asked, now=now), ON_A_PAGE)
+    page = page_of(request, attacks_of_week(asked, now=now), PAGE_SIZE)
     shown = list(page.object_list)
     in_record = released_of_attacks(shown)
     context = {

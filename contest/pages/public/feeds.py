@@ -26,7 +26,7 @@ TITLE = "Unanimous: weekly releases"
 WORDS = "The published record of every contest week: pictures, answers, rulings, outputs, breaks, awards."
 DECISIONS_TITLE = "Unanimous: decisions of the review board"
 DECISIONS_WORDS = "What the review board decided about rulings on pictures, with its explanation and count of votes."
-MOST_DECISIONS = 50
+MAX_DECISIONS = 50
 _MAX_AGE = "public, max-age=300"
 
 
@@ -179,7 +179,7 @@ def decisions_json(request: HttpRequest) -> HttpResponse:
 def _decisions() -> Feed:
     """Return the latest public decisions; a decision becomes public with its week's release if that is later."""
     told = sorted(with_published_at(public_decisions()), key=lambda pair: (pair[1], pair[0].pk), reverse=True)
-    items = [_of_decision(each, at) for each, at in told[:MOST_DECISIONS]]
+    items = [_of_decision(each, at) for each, at in told[:MAX_DECISIONS]]
     return Feed("decisions", DECISIONS_TITLE, DECISIONS_WORDS, "overrules", items)
 
 

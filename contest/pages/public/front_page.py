@@ -21,9 +21,9 @@ from policy.numbers import Policy
 from policy.selectors import policy_in_force
 
 FRESH_SECONDS = 60
-MOST_STAKED, MOST_BREAKS, MOST_VERDICTS, MOST_RELEASES = 10, 5, 6, 4
+MAX_STAKED, MAX_BREAKS, MAX_VERDICTS, MAX_RELEASES = 10, 5, 6, 4
 # A picture with several rulings may have several breaks of one defense.
-_BREAKS_READ = 4 * MOST_BREAKS
+_BREAKS_READ = 4 * MAX_BREAKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def read_front(*, now: datetime) -> Front:
         published=len(rows),
         verdicts=_verdicts(now),
         breaks=_breaks(now),
-        releases=tuple(newest_releases(MOST_RELEASES)),
+        releases=tuple(newest_releases(MAX_RELEASES)),
     )
 
 
@@ -88,7 +88,7 @@ def clocks(found: Front, *, now: datetime) -> tuple[Countdown, AtStake]:
     """Return the data that changes every second: the week's countdown, and the stakes with their clocks."""
     open_now = [row for row in found.staked if not row.is_over(now)]
     waiting = [row for row in found.staked if row.is_over(now)]
-    first = [_staked_now(row, now) for row in (open_now + waiting)[:MOST_STAKED]]
+    first = [_staked_now(row, now) for row in (open_now + waiting)[:MAX_STAKED]]
     return countdown(now=now), AtStake(len(open_now), sum(row.cents for row in open_now), len(waiting), first)
 
 
@@ -100,7 +100,7 @@ def _staked_now(row: DefenseRank, now: datetime) -> dict[str, Any]:
 
 
 def _verdicts(now: datetime) -> list[tuple[Ruling, str, Attack | None]]:
-    latest = newest_rulings_released(MOST_VERDICTS)
+    latest = newest_rulings_released(MAX_VERDICTS)
     attacks = first_receipts([ruling.image_id for ruling in latest], unrestricted=False, now=now)
     return [(each, picture_url(each.image, now=now), attacks.get(each.image_id)) for each in latest]
 
@@ -111,7 +111,7 @@ def _breaks(now: datetime) -> list[tuple[Break, Attack]]:
     once: dict[tuple[int, int], Break] = {}
     for each in latest:
         once.setdefault((each.defense_id, each.image_id), each)
-    shown = list(once.values())[:MOST_BREAKS]
+    shown = list(once.values())[:MAX_BREAKS]
     attacks = first_receipts([each.image_id for each in shown], unrestricted=False, now=now)
     # The clock of a copy may be behind the releases it is made of.
     return [(each, attacks[each.image_id]) for each in shown if each.image_id in attacks]

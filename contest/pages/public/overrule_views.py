@@ -22,11 +22,11 @@ from labeling.enums import Label
 from policy.calendar import Week
 from policy.selectors import policy_in_force
 
-ON_A_PAGE = 20
-LONGEST_FIND = 80
+PAGE_SIZE = 20
+MAX_FIND_CHARACTERS = 80
 Decisions = QuerySet[CaseDecision]
 _VERDICTS = [(each.value, each.value) for each in Verdict]
-_FIND = TextInput({"type": "search", "maxlength": LONGEST_FIND, "autocomplete": "off"})
+_FIND = TextInput({"type": "search", "maxlength": MAX_FIND_CHARACTERS, "autocomplete": "off"})
 
 
 class _WeekFilter(CharFilter):  # type: ignore[misc]  # the library has no types
@@ -83,14 +83,14 @@ class OverruleFilter(ListFilter):
 
     def with_words(self, rows: Decisions, name: str, find: str) -> Decisions:
         """Filter by text."""
-        return decisions_containing(rows, find[:LONGEST_FIND])
+        return decisions_containing(rows, find[:MAX_FIND_CHARACTERS])
 
 
 @page()
 def overrules(request: HttpRequest) -> HttpResponse:
     """List the public decisions, newest first; only overrules unless another outcome is chosen."""
     now, filtered = domain_now(), OverruleFilter(request)
-    page = page_of(request, filtered.rows, ON_A_PAGE)
+    page = page_of(request, filtered.rows, PAGE_SIZE)
     context = {
         "filter": filtered,
         "outcome": filtered.data["outcome"],

@@ -15,7 +15,7 @@ from contest.releases import announcements
 class AddressForm(Form):
     """The e-mail address to subscribe."""
 
-    email = TextField("E-mail address", most=254, type="email", autocomplete="email")
+    email = TextField("E-mail address", max_length=254, type="email", autocomplete="email")
 
     def save(self) -> bool:
         """Send the confirmation letter."""

@@ -10,7 +10,7 @@ from common.charts import Tick
 from contest.defenses.risk_coverage import CurvePoint
 
 LEFT, RIGHT, TOP, GROUND = 40, 352, 24, 168
-MOST_POINTS = 200
+MAX_POINTS = 200
 # Of a label: the width of a character, the reach of letters above and below their line, and the gap to the curve.
 LETTER, ABOVE, BELOW, GAP = 6.0, 9, 3, 3
 
@@ -112,8 +112,8 @@ def _percent(share: float) -> str:
 
 
 def _thinned(points: Sequence[CurvePoint]) -> list[CurvePoint]:
-    """Return at most MOST_POINTS of them, evenly, with the first and the last: a screen shows no more."""
-    if len(points) <= MOST_POINTS:
+    """Return at most MAX_POINTS of them, evenly, with the first and the last: a screen shows no more."""
+    if len(points) <= MAX_POINTS:
         return list(points)
-    step = (len(points) - 1) / (MOST_POINTS - 1)
-    return [points[round(number * step)] for number in range(MOST_POINTS)]
+    step = (len(points) - 1) / (MAX_POINTS - 1)
+    return [points[round(number * step)] for number in range(MAX_POINTS)]

@@ -14,7 +14,7 @@ class SearchForm(Form):
 
     q = TextField(
         "ID, team, defense, or words of a decision",
-        most=LONGEST,
+        max_length=LONGEST,
         required=False,
         type="search",
         autocapitalize="off",

@@ -13,7 +13,7 @@ from contest.teams import selectors
 from contest.teams.selectors import association_marks
 from policy.selectors import policy_in_force
 
-ON_A_PAGE = 24
+PAGE_SIZE = 24
 
 
 @page()
@@ -38,7 +38,7 @@ def _record(request: HttpRequest, team: Team) -> dict[str, object]:
     """Return the team's public record."""
     now, teams, kind = domain_now(), with_merged(team), _kind(request)
     breaks = public_teams.breaks_of_team(teams, now=now)
-    page = page_of(request, public_teams.public_attacks_of(teams, kind, now=now), ON_A_PAGE)
+    page = page_of(request, public_teams.public_attacks_of(teams, kind, now=now), PAGE_SIZE)
     prizes, cents = public_teams.prizes_of(teams, now=now)
     return {
         "counts": public_teams.team_counts(teams, breaks, now=now),
@@ -47,8 +47,8 @@ def _record(request: HttpRequest, team: Team) -> dict[str, object]:
         "kinds": public_teams.KINDS,
         "page": page,
         "rows": public_teams.team_attacks(list(page.object_list), now=now),
-        "breaks": breaks[: public_teams.MOST_BREAKS],
-        "more_breaks": len(breaks) - public_teams.MOST_BREAKS,
+        "breaks": breaks[: public_teams.MAX_BREAKS],
+        "more_breaks": len(breaks) - public_teams.MAX_BREAKS,
         "defenses": public_teams.defenses_of(teams, now=now),
         "prizes": prizes,
         "cents": cents,

@@ -17,7 +17,7 @@ from contest.core.models import Case, Team
 from contest.core.roles import refuse_other_team
 from labeling.models import Image
 
-_MOST_DIGITS = 6
+_MAX_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class SideField(forms.Field):
     def to_python(self, value: Any) -> int | str:
         """Return the number; text that is no number, as it was typed."""
         typed = str(value or "").strip()
-        number = whole_number(typed, digits=_MOST_DIGITS)
+        number = whole_number(typed, digits=_MAX_DIGITS)
         return typed if number is None else number
 
 
@@ -46,11 +46,11 @@ class MarkForm(Form):
     """A mark on the picture: a rectangle in pixels, and what is to be seen there."""
 
     x, y, width, height = SideField("x"), SideField("y"), SideField("width"), SideField("height")
-    words = TextField("What is to be seen there", most=services.MOST_IN_MARK, required=False)
+    words = TextField("What is to be seen there", max_length=services.MAX_MARK_CHARACTERS, required=False)
 
 
 # One mark too many is enough to be refused. Two rows are offered where the page's script does not run.
-MarkForms = forms.formset_factory(MarkForm, extra=2, max_num=services.MOST_MARKS, absolute_max=services.MOST_MARKS + 1)
+MarkForms = forms.formset_factory(MarkForm, extra=2, max_num=services.MAX_MARKS, absolute_max=services.MAX_MARKS + 1)
 
 
 class PreviewedForm(Form):
@@ -69,11 +69,11 @@ class AppealForm(PreviewedForm):
 
     argument = TextField(
         "Your argument",
-        most=services.MOST_CHARACTERS,
+        max_length=services.MAX_CHARACTERS,
         rows=9,
         minlength=services.MINIMUM_TEXT.characters,
         help_text=f"Say why the ruling is wrong by the rules, and where it shows: {services.MINIMUM_TEXT}, at most "
-        f"{services.MOST_CHARACTERS:,} characters. The other side reads it and may answer.",
+        f"{services.MAX_CHARACTERS:,} characters. The other side reads it and may answer.",
     )
     # Shows the errors of the marks, each of which has its own form.
     marks = forms.Field(required=False, widget=forms.HiddenInput)
@@ -112,11 +112,11 @@ class StatementForm(PreviewedForm):
 
     words = TextField(
         "What the board should know",
-        most=services.MOST_CHARACTERS,
+        max_length=services.MAX_CHARACTERS,
         rows=7,
         minlength=services.MINIMUM_TEXT.characters,
         help_text="Say what speaks for the ruling, or what the argument leaves out: "
-        f"{services.MINIMUM_TEXT}, at most {services.MOST_CHARACTERS:,} characters.",
+        f"{services.MINIMUM_TEXT}, at most {services.MAX_CHARACTERS:,} characters.",
     )
 
     def save(self, *, case: Case, team: Team, by: User) -> AppealStatement | str:

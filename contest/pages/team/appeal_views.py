@@ -13,7 +13,7 @@ from common.web.form_fields import SeeOther, redirect_with_message
 from common.web.lists import page_of
 from common.web.page import page
 from contest.appeals import services
-from contest.appeals.grounds import MOST_LISTED, AlreadyAppealed, appeal_ground, appeal_of, appealable, reader_for
+from contest.appeals.grounds import MAX_LISTED, AlreadyAppealed, appeal_ground, appeal_of, appealable, reader_for
 from contest.board.models import Appeal, AppealStatement
 from contest.core.enums import CaseState
 from contest.core.models import Case, Team
@@ -25,20 +25,20 @@ from labeling.models import Image
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 
-ON_A_PAGE = 50
+PAGE_SIZE = 50
 
 
 @page(own_team_of)
 def appeals_list(request: HttpRequest, team: Team) -> HttpResponse:
     """List rulings that a team may appeal now, its own appeals, and the appeals of others that concern it."""
     now = domain_now()
-    found = appealable(team, now, most=MOST_LISTED + 1)
-    grounds = page_of(request, found[:MOST_LISTED], ON_A_PAGE)
-    sent = page_of(request, services.appeals_of_team(team), ON_A_PAGE, name="sent")
-    cases = page_of(request, appeal_rows.cases_of(team, now=now), ON_A_PAGE, name="cases")
+    found = appealable(team, now, limit=MAX_LISTED + 1)
+    grounds = page_of(request, found[:MAX_LISTED], PAGE_SIZE)
+    sent = page_of(request, services.appeals_of_team(team), PAGE_SIZE, name="sent")
+    cases = page_of(request, appeal_rows.cases_of(team, now=now), PAGE_SIZE, name="cases")
     context = _common(team, now) | {
         "grounds": grounds,
-        "more_grounds": len(found) > MOST_LISTED,
+        "more_grounds": len(found) > MAX_LISTED,
         "ground_rows": appeal_rows.ground_rows(list(grounds.object_list), team, now=now),
         "sent": sent,
         "sent_rows": appeal_rows.sent_appeal_rows(sent.object_list, now=now),
@@ -83,7 +83,7 @@ def appeal_new(request: HttpRequest, team: Team, image_id: str) -> HttpResponse:
         "receipts": appeal_rows.ground_rows([ground], team, now=now)[0]["receipts"],
         "form": form,
         "preview": done,
-        "most_marks": services.MOST_MARKS,
+        "max_marks": services.MAX_MARKS,
         "script": _script(image, team),
     }
     return render(request, "appeals/new.html", context, status=form.status)
@@ -93,9 +93,9 @@ def _script(image: Image, team: Team) -> dict[str, Any]:
     return {
         "width": image.width,
         "height": image.height,
-        "mostMarks": services.MOST_MARKS,
+        "mostMarks": services.MAX_MARKS,
         "least": services.MINIMUM_TEXT.characters,
-        "most": services.MOST_CHARACTERS,
+        "most": services.MAX_CHARACTERS,
         "draft": f"appeal {team.public_id} {image.public_id}",
         "words": WORDS,
     }

@@ -40,7 +40,7 @@ from contest.core.weeks import week_called
 from contest.defenses.selectors import staked
 from contest.teams.selectors import WAITING, entitlements_of, is_entitled
 from contest.web.attack_uploads import bounded_upload, for_script
-from contest.web.page_context import ON_A_PAGE
+from contest.web.page_context import PAGE_SIZE
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 from scoring.models import Defense
@@ -114,7 +114,7 @@ def _attacks_page(
 ) -> HttpResponse:
     now = domain_now()
     policy = policy_in_force(now).policy
-    page = page_of(request, attacks_by_team(team), ON_A_PAGE)
+    page = page_of(request, attacks_by_team(team), PAGE_SIZE)
     form = AttackForm.of(request, staked=staked(now).order_by("name", "pk"))
     if refused:
         form.refuse(refused)

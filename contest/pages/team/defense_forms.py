@@ -18,9 +18,9 @@ from contest.templatetags.scoring import binary_size
 from contest.web.defense_uploads import FILES, path_of, read_submission, refused_files
 from contest.web.upload_pieces import taken_files
 from policy.selectors import policy_in_force
-from scoring.trials.submitted_files import LONGEST_NAME
+from scoring.trials.submitted_files import MAX_NAME_CHARACTERS
 
-_LONGEST_REASON = 4_000
+_MAX_REASON_CHARACTERS = 4_000
 
 
 class ConfirmField(forms.BooleanField):
@@ -64,7 +64,7 @@ class CancelStakeForm(DefenseForm):
 class ReturnDefenseForm(DefenseForm):
     """Asks the board to return the stake, with a reason."""
 
-    reason = TextField("Why should the board return it?", most=_LONGEST_REASON, rows=3)
+    reason = TextField("Why should the board return it?", max_length=_MAX_REASON_CHARACTERS, rows=3)
 
     def save(self, *, entry: DefenseEntry, by: User) -> str:
         """Ask the board."""
@@ -102,13 +102,13 @@ class HandInForm(Form):
 
     name = TextField(
         "Name (required)",
-        most=LONGEST_NAME,
+        max_length=MAX_NAME_CHARACTERS,
         help_text="Public, and its own: a later version of it is another defense with another name.",
     )
     archive = UploadField("Archive", "archive", "What docker save writes, uncompressed (.tar).", accept=".tar")
     image = TextField(
         "Or its name and digest in a registry",
-        most=200,
+        max_length=200,
         required=False,
         help_text="It has to stay there: every run fetches exactly this digest.",
         spellcheck="false",
@@ -117,9 +117,9 @@ class HandInForm(Form):
     source = UploadField("Source", "source", "A zip.", accept=".zip")
     training_code = UploadField("Training code", "training_code", "A zip.", accept=".zip")
     weights = UploadField("Weights", "weights", "One file; several as a zip.")
-    licence = TextField("Licence (required)", most=entries.LONGEST_LICENCE, placeholder="Apache-2.0")
+    licence = TextField("Licence (required)", max_length=entries.MAX_LICENCE_CHARACTERS, placeholder="Apache-2.0")
     description = TextField(
-        "What it does, in a sentence or two", most=entries.LONGEST_DESCRIPTION, rows=3, required=False
+        "What it does, in a sentence or two", max_length=entries.MAX_DESCRIPTION_CHARACTERS, rows=3, required=False
     )
 
     def save(self, *, request: HttpRequest, team: Team, by: User) -> tuple[DefenseEntry, bool]:

@@ -17,7 +17,7 @@ from common.web.body_limits import limit_body
 from common.web.error_status import error_json, wants_json
 from common.web.form_fields import SeeOther, redirect_with_message
 from common.web.page import page
-from contest.appeals.grounds import MOST_LISTED, appealable
+from contest.appeals.grounds import MAX_LISTED, appealable
 from contest.core import upload_rates
 from contest.core.enums import AppealSide, UploadKind
 from contest.core.models import Team
@@ -159,8 +159,8 @@ def _page(request: HttpRequest, entry: DefenseEntry, sent: DefenseForm | None = 
         "smoke_log": trials.smoke_log_of(found),
         "stuck": "" if entry.withdrawn_at else why_stuck(found, now=now),
         "stake": stake_rows.newest_stake_rows([found], now).get(found.pk),
-        "to_appeal": appealable(final_team(entry.team), now, sides=[AppealSide.DEFENDER], most=MOST_LISTED + 1),
-        "most_listed": MOST_LISTED,
+        "to_appeal": appealable(final_team(entry.team), now, sides=[AppealSide.DEFENDER], limit=MAX_LISTED + 1),
+        "max_listed": MAX_LISTED,
         "asked": stake if stake is not None and stake.staked_at is None else None,
         "in_force": stake if stake is not None and stake.staked_at is not None else None,
         "may_ask": selectors.stakeable().filter(pk=found.pk).exists(),

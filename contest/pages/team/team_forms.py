@@ -7,7 +7,7 @@ from common.domain_clock import domain_now
 from common.web.forms import Form, RowNumberField, TextField
 from contest.teams import entitlements, invitations, names, services
 
-_LONGEST_ADDRESS = 254
+_MAX_ADDRESS_CHARACTERS = 254
 
 
 class TeamForm(Form):
@@ -23,7 +23,7 @@ class CreateForm(TeamForm):
 
     name = TextField(
         "Name of the team",
-        most=names.LONGEST,
+        max_length=names.LONGEST,
         help_text=f"It is public. Letters A to Z, digits, blanks and . _ & + ' -, at most {names.LONGEST} characters.",
     )
 
@@ -36,7 +36,7 @@ class CreateForm(TeamForm):
 class InviteMemberForm(TeamForm):
     """An invitation by e-mail."""
 
-    email = TextField("E-mail address", most=_LONGEST_ADDRESS, type="email")
+    email = TextField("E-mail address", max_length=_MAX_ADDRESS_CHARACTERS, type="email")
 
     def save(self, *, by: User) -> str:
         """Send the invitation."""
@@ -81,10 +81,10 @@ class LeaveForm(TeamForm):
 class EntitlementRequestForm(TeamForm):
     """A request to attack, by a member's paper (R25)."""
 
-    arxiv_id = TextField("arXiv identifier", most=100, help_text="For example 1809.08352 or hep-th/9901001.")
+    arxiv_id = TextField("arXiv identifier", max_length=100, help_text="For example 1809.08352 or hep-th/9901001.")
     paper_email = TextField(
         "Author's e-mail address on the paper",
-        most=_LONGEST_ADDRESS,
+        max_length=_MAX_ADDRESS_CHARACTERS,
         type="email",
         help_text="A member's confirmed address.",
     )
@@ -99,7 +99,7 @@ class EntitlementRequestForm(TeamForm):
 class QuestionAnswerForm(TeamForm):
     """The answer to the organizers' question about a request."""
 
-    words = TextField("Your answer to the organizers' question", most=entitlements.MOST_CHARACTERS, rows=4)
+    words = TextField("Your answer to the organizers' question", max_length=entitlements.MAX_CHARACTERS, rows=4)
 
     def save(self, *, by: User) -> str:
         """Send the answer."""

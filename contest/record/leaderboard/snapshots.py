@@ -32,7 +32,7 @@ FRESH = timedelta(minutes=10)
 LOOK_EVERY = timedelta(seconds=10)
 _LAST_LOOK = "leaderboards-looked"
 _UNSTORED_SECONDS = 60
-_MOST_LISTED = 50
+_MAX_LISTED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ def board_check(*, now: datetime) -> LeaderboardCheck:
         kept, anew = Tables.from_json(row.tables), tables(facts, row.at)
         found += [f"{row.week or 'Now'}: {words}" for words in differences(kept, anew)]
     found += _stakes_unlike(facts)
-    return LeaderboardCheck.objects.create(checked_at=now, compared=len(rows), differences=found[:_MOST_LISTED])
+    return LeaderboardCheck.objects.create(checked_at=now, compared=len(rows), differences=found[:_MAX_LISTED])
 
 
 def _stakes_unlike(facts: LeaderboardFacts) -> Iterator[str]:

@@ -12,7 +12,7 @@ from defense_kit.warmup.attacks import Attack, AttackedPicture, AttackResult, By
 from defense_kit.warmup.boundary import (
     FIRST_STEP,
     GOAL,
-    LEAST_STEP,
+    MIN_STEP,
     TEST_EVERY,
     TESTS_ALONE,
     BoundaryState,
@@ -29,7 +29,7 @@ from defense_kit.warmup.streams import Streams
 
 STEPS = 5000
 CONVERGED_STEPS = 100
-_LEAST_STEP_AGAIN = 2e-7  # below it a step is small, once another one was
+_MIN_STEP_AGAIN = 2e-7  # below it a step is small, once another one was
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def converged(state: PublishedBoundaryState) -> PublishedBoundaryState:
     """Return the state before a step: with large steps again where they are small for the first time, one small step
     fewer left after that, and as in the beginning where they grew on their own."""
     is_first = state.left == CONVERGED_STEPS
-    if state.towards < (LEAST_STEP if is_first else _LEAST_STEP_AGAIN):
+    if state.towards < (MIN_STEP if is_first else _MIN_STEP_AGAIN):
         if state.is_again:
             return replace(state, left=state.left - 1)
         return replace(state, is_again=True, spherical=FIRST_STEP, towards=FIRST_STEP)

@@ -14,7 +14,7 @@ from defense_kit.warmup.corruptions.noise import normals
 _CLOUD_SIDE = 256
 _CLOUD_AMPLITUDE = 100.0
 _FOG = 1.5
-_LEAST_LIQUID = 0.69
+_MIN_LIQUID = 0.69
 _FARTHEST = 20  # pixels from an edge
 _WATER = np.array([175, 238, 238]) / 255  # pale turquoise
 _RELIEF = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]])
@@ -68,7 +68,7 @@ def spatter(pixels: Bytes, draws: Generator) -> Floats:
     """Splash pale drops of water, which look raised at their edges."""
     noise = 0.65 + 0.3 * normals(draws, (SIDE, SIDE))
     thickness = ndimage.gaussian_filter(noise, 4, mode="nearest")
-    thickness[thickness < _LEAST_LIQUID] = 0
+    thickness[thickness < _MIN_LIQUID] = 0
     drops = (thickness * 255).astype(np.uint8)
     liquid: Floats = drops * relief(canny_edges(drops))
     most = float(liquid.max()) or 1.0  # no drop changes nothing

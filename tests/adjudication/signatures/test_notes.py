@@ -21,7 +21,7 @@ from adjudication.signatures.key_files import (
 )
 from adjudication.signatures.key_history import KeyHistory, follow_keys, parse_keys
 from adjudication.signatures.signed_note import (
-    MOST_NOTE_BYTES,
+    MAX_NOTE_BYTES,
     NoteError,
     SecretKey,
     SignatureKind,
@@ -97,7 +97,7 @@ ONE_LINE = str(sign_note("text\n", KEY))
         (f"text\n\n{DASH} {'n' * 201} AAAAAAA=\n".encode(), "a long name"),
         (f"text\n\n{ONE_LINE}\n\n{ONE_LINE}x\n".encode(), "another line"),
         (f"text\n\n{(ONE_LINE + chr(10)) * 257}".encode(), "too many lines"),
-        (b"a" * (MOST_NOTE_BYTES + 1), "too long"),
+        (b"a" * (MAX_NOTE_BYTES + 1), "too long"),
     ],
 )
 def test_what_is_no_note_is_refused(data: bytes, why: str) -> None:

@@ -21,7 +21,7 @@ from PIL import ImageEnhance
 from contest.attacks import quota, services
 from contest.attacks.hashing import as_array, as_signed_64_bits, difference_hash, near
 from contest.attacks.models import NearDuplicate, PictureHash, QuotaDay
-from contest.attacks.near_duplicates import MOST_PAIRS, near_duplicates_find
+from contest.attacks.near_duplicates import MAX_PAIRS, near_duplicates_find
 from contest.attacks.receipts import attack_receipt, attack_receipt_json
 from contest.attacks.services import SentBefore, attack_receive, attack_withdraw
 from contest.core.embargo import public_attacks
@@ -45,7 +45,7 @@ from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
 SECOND, MILLISECOND, DAY = timedelta(seconds=1), timedelta(milliseconds=1), timedelta(days=1)
-ONE_A_DAY = Policy(image_size=cast.SIDE, attacks_per_day=1)
+ONE_PER_DAY = Policy(image_size=cast.SIDE, attacks_per_day=1)
 
 
 def took_back(attack: Attack, now: datetime) -> Attack:
@@ -100,7 +100,7 @@ def test_panels_are_dealt_at_the_boundary_and_not_before(red: Team, now: datetim
     ),
     (lambda red, now: send(red, now=now, targets=[cast.defense().public_id]), "not_staked", "published, not staked"),
     (lambda red, now: send(red, now=now, targets=["D-\x00\ud800"]), "not_staked", "no database can be asked about it"),
-    (lambda red, now: send(red, 9, now=now, numbers=ONE_A_DAY), "quota_used", "one a day, and one was sent (R25)"),
+    (lambda red, now: send(red, 9, now=now, numbers=ONE_PER_DAY), "quota_used", "one a day, and one was sent (R25)"),
 )
 def test_a_refused_upload_costs_nothing_and_leaves_nothing(
     red: Team, now: datetime, attempt: Any, code: str, why: str
@@ -178,9 +178,9 @@ def test_teams_that_were_merged_count_together(red: Team, blue: Team, olga: User
 
 def test_the_same_pixels_by_the_same_team_are_refused_with_the_earlier_receipt(red: Team, now: datetime) -> None:
     """R26; also for who lost the answer to the last picture of the day."""
-    first = send(red, now=now, numbers=ONE_A_DAY)
+    first = send(red, now=now, numbers=ONE_PER_DAY)
     for later in (now, now + 30 * DAY):
-        found = refused("sent_before", send, red, now=later, numbers=ONE_A_DAY)
+        found = refused("sent_before", send, red, now=later, numbers=ONE_PER_DAY)
         assert isinstance(found, SentBefore) and found.attack == first and first.public_id in found.message
 
 
@@ -448,7 +448,7 @@ def test_a_hundred_thousand_are_compared_in_no_time() -> None:
     kept = np.random.default_rng(1).integers(-(2**63), 2**63 - 1, 100_000, dtype=np.int64)
     others, start = as_array(kept.tolist()), time.perf_counter()
     for bits in range(100):
-        near(bits, others, within=6, most=MOST_PAIRS)
+        near(bits, others, within=6, most=MAX_PAIRS)
     assert (time.perf_counter() - start) / 100 < 0.02
 
 
@@ -482,9 +482,9 @@ def test_two_of_one_sweep_are_compared_too_and_withdrawn_ones_as_well(red: Team,
 
 
 def test_pictures_without_structure_fill_no_table(red: Team, now: datetime) -> None:
-    cast.send_many(red, MOST_PAIRS + 10, now=now, numbers=cast.policy(attacks_per_day=100))
+    cast.send_many(red, MAX_PAIRS + 10, now=now, numbers=cast.policy(attacks_per_day=100))
     near_duplicates_find(within=6, now=now)
-    assert NearDuplicate.objects.filter(image=Attack.objects.latest("pk").image).count() == MOST_PAIRS
+    assert NearDuplicate.objects.filter(image=Attack.objects.latest("pk").image).count() == MAX_PAIRS
 
 
 def test_a_picture_that_is_not_in_the_store_holds_nobody_up(

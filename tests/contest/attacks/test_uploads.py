@@ -29,7 +29,7 @@ from common.models import HourCount
 from common.outages import store_away
 from contest.attacks import quota, services, uploads
 from contest.attacks.models import QuotaDay
-from contest.attacks.uploads import MOST_ENTRIES, UploadedFile, read_uploaded_files
+from contest.attacks.uploads import MAX_ENTRIES, UploadedFile, read_uploaded_files
 from contest.core import upload_rates
 from contest.core.enums import MessageKind, UploadKind
 from contest.core.models import Attack, Team
@@ -124,7 +124,7 @@ def two_ends() -> bytes:
     (lambda: zipped(("inner.zip", zipped(("a.png", b"one")))), "zip_in_zip", "an archive in it"),
     (encrypted, "encrypted", "a password that nobody here has"),
     (
-        lambda: zipped(*((f"{number}.png", b"") for number in range(MOST_ENTRIES + 1))),
+        lambda: zipped(*((f"{number}.png", b"") for number in range(MAX_ENTRIES + 1))),
         "wrong_zip",
         "too many pictures",
     ),
@@ -177,7 +177,7 @@ def test_one_bad_picture_of_a_zip_leaves_the_others() -> None:
 
 def test_a_zip_that_unpacks_to_too_much_is_read_no_further_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uploads, "MAX_BYTES", 1 << 20)
-    monkeypatch.setattr(uploads, "MOST_BYTES", 3 << 19)
+    monkeypatch.setattr(uploads, "MAX_ZIP_BYTES", 3 << 19)
     data = zipped(*((f"{number}.png", bytes(uploads.MAX_BYTES)) for number in range(20)))
     tracemalloc.start()
     found = [(each.refused.code if each.refused else "taken") for each in read_uploaded_files([upload(data, "sent")])]
@@ -187,7 +187,7 @@ def test_a_zip_that_unpacks_to_too_much_is_read_no_further_than_the_bound(monkey
 
 
 def test_a_zip_that_is_too_long_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploads, "MOST_BYTES", 100)
+    monkeypatch.setattr(uploads, "MAX_ZIP_BYTES", 100)
     (found,) = parts(zipped(("a.png", random.Random(1).randbytes(200))))
     assert found.refused.code == "too_many_bytes"
 
@@ -210,7 +210,7 @@ WRONG_SIZE = picture(side=17)
 
 @pytest.fixture(autouse=True)
 def _two_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upload_rates, "MOST_REFUSED_AN_HOUR", dict.fromkeys(UploadKind, 2))
+    monkeypatch.setattr(upload_rates, "MAX_REFUSED_PER_HOUR", dict.fromkeys(UploadKind, 2))
 
 
 def take(team: Team, data: bytes, *, now: datetime) -> Attack:

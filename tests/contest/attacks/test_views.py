@@ -100,7 +100,7 @@ def test_a_request_that_is_forged_long_or_signed_out_is_refused_in_the_form_of_i
         raise AssertionError("the body was read")
 
     monkeypatch.setattr("django.http.multipartparser.MultiPartParser.parse", read)
-    stated = {"CONTENT_LENGTH": str(attack_uploads.MOST_UPLOAD_BYTES + 1)}
+    stated = {"CONTENT_LENGTH": str(attack_uploads.MAX_UPLOAD_BYTES + 1)}
     long = [client.post(address, {"image": upload(picture())}, **stated) for address in SENDING]
     assert [each.status_code for each in long] == [413] * 3 and long[1].json()["code"] == "too_large"
     assert all("33 MiB are the most here" in each.content.decode() for each in long)
@@ -286,7 +286,7 @@ def test_the_api_refuses_at_the_field(captain: Client) -> None:
 def test_the_api_lists_ones_own_by_pages(
     captain: Client, red: Team, blue: Team, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contest.api.lists.ON_A_PAGE", 2)
+    monkeypatch.setattr("contest.api.lists.PAGE_SIZE", 2)
     attacks = [send(red, shade, now=now + timedelta(seconds=shade)) for shade in range(3)]
     send(blue, 9, now=now)
     first = captain.get(API).json()

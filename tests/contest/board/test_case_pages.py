@@ -114,7 +114,7 @@ def test_a_long_list_has_pages_costs_no_more_and_an_empty_one_says_what_fills_it
     for _ in range(4):
         case_cast.another(scene)
     assert queries(lambda: client.get("/board/")) <= few <= 40
-    monkeypatch.setattr("contest.pages.board.case_views.ON_A_PAGE", 3)
+    monkeypatch.setattr("contest.pages.board.case_views.PAGE_SIZE", 3)
     first, second = (client.get("/board/", {"page": number}) for number in (1, 2))
     assert (len(first.context["rows"]), len(second.context["rows"])) == (3, 2)
     assert 'rel="next"' in main_of(first) and 'rel="prev"' in main_of(second)

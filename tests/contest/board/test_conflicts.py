@@ -348,7 +348,7 @@ def test_what_is_refused_of_organizers(organizer: Client) -> None:
 
 def test_the_registry_is_found_and_paged(scene: Scene, organizer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Past members stay in it."""
-    monkeypatch.setattr("contest.pages.board.conflict_views.ON_A_PAGE", 2)
+    monkeypatch.setattr("contest.pages.board.conflict_views.PAGE_SIZE", 2)
     for member in (*scene.members, cast.member("past")):
         cast.conflict(member, scene.red)
     User.objects.get(username="past").groups.clear()

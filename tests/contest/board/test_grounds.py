@@ -272,7 +272,7 @@ def test_what_may_be_appealed_is_listed_the_nearest_end_first_for_both_sides(sce
     found = [(ground.side, ground.ruling.image) for ground in appealable(scene.blue, LATER)]
     defends = AppealSide.DEFENDER
     assert found == [(AppealSide.ATTACKER, early.image), (defends, scene.image), (defends, late.image)]
-    assert appealable(scene.blue, LATER, most=2) == appealable(scene.blue, LATER)[:2]
+    assert appealable(scene.blue, LATER, limit=2) == appealable(scene.blue, LATER)[:2]
     assert [ground.ruling.image for ground in appealable(scene.blue, END)] == [late.image]
     assert appealable(cast.team("green"), LATER) == []
 
@@ -298,7 +298,7 @@ def test_a_later_ruling_whose_window_closes_earlier_is_listed_first(scene: Scene
     cast.ruled(late.image, at=RULED + timedelta(hours=1))
     listed = [(each.ruling.image, each.until) for each in appealable(scene.blue, RULED + timedelta(hours=2))]
     assert listed == [(late.image, RULED + timedelta(hours=25)), (scene.image, END)]
-    (first,) = appealable(scene.blue, RULED + timedelta(hours=2), most=1)
+    (first,) = appealable(scene.blue, RULED + timedelta(hours=2), limit=1)
     assert first.ruling.image == late.image
     assert [each.ruling.image for each in appealable(scene.blue, RULED + timedelta(hours=25))] == [scene.image]
 

@@ -149,7 +149,7 @@ def test_the_list_says_that_there_is_more_than_it_holds(
 ) -> None:
     assert "/appeals/new/ID/" not in main(blue, "/appeals/")
     for view in ("appeal_views", "defense_views"):
-        monkeypatch.setattr(f"contest.pages.team.{view}.MOST_LISTED", 0)
+        monkeypatch.setattr(f"contest.pages.team.{view}.MAX_LISTED", 0)
     shows(main(blue, "/appeals/"), "whose time ends first", "/appeals/new/ID/", but=[new(scene)])
     shows(main(blue, f"/team/defenses/{scene.defense.public_id}/"), "More than 0 valid")
 

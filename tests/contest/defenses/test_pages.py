@@ -165,7 +165,7 @@ def test_a_refused_form_keeps_what_was_typed(captains: Client, monkeypatch: pyte
         "Name the image with its digest",
     )
     answers(captains.post(NEW, fields(virus=file_of(b"v"))), 400)  # a file of an unknown name
-    monkeypatch.setattr(defense_uploads, "LEAST_FREE_BYTES", 1 << 62)
+    monkeypatch.setattr(defense_uploads, "MIN_FREE_BYTES", 1 << 62)
     answers(captains.post(NEW, fields()), 409, "The server has no room")
     assert not DefenseEntry.objects.exists()
 
@@ -204,7 +204,7 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_body_that_is_too_long_is_not_read(captains: Client, unread: None) -> None:
     for address in (NEW, API):
         body = fields(source=file_of(b"s"))
-        answer = captains.post(address, body, CONTENT_LENGTH=str(defense_uploads.MOST_BYTES + 1), **JSON)
+        answer = captains.post(address, body, CONTENT_LENGTH=str(defense_uploads.MAX_BYTES + 1), **JSON)
         assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
 
 
@@ -503,7 +503,7 @@ def test_a_tasker_calls_nothing_of_it(tara: Tasker, signed_in: Any) -> None:
 @pytest.fixture
 def sender(monkeypatch: pytest.MonkeyPatch, now: datetime, signed_in: Any) -> Any:
     monkeypatch.setattr("django.utils.timezone.now", lambda: now)
-    monkeypatch.setattr(upload_rates, "MOST_REFUSED_AN_HOUR", dict.fromkeys(UploadKind, 2))
+    monkeypatch.setattr(upload_rates, "MAX_REFUSED_PER_HOUR", dict.fromkeys(UploadKind, 2))
     return signed_in(cast.captain(cast.team()))
 
 

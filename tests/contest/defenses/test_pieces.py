@@ -14,7 +14,7 @@ from contest.core.models import Team
 from contest.defenses import entries
 from contest.defenses.models import DefenseEntry
 from contest.web import defense_uploads, upload_pieces
-from contest.web.defense_uploads import LEAST_FREE_BYTES, upload_folder
+from contest.web.defense_uploads import MIN_FREE_BYTES, upload_folder
 from contest.web.upload_pieces import PIECE_BYTES, keep_piece
 from tests import factories
 from tests.at_once import at_once
@@ -96,7 +96,7 @@ def test_a_file_for_which_there_is_no_room_is_refused_at_its_first_piece(
     captain: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = shutil.disk_usage(upload_folder())
-    room = usage._replace(free=LEAST_FREE_BYTES + 1999)
+    room = usage._replace(free=MIN_FREE_BYTES + 1999)
     monkeypatch.setattr("contest.web.defense_uploads.shutil.disk_usage", lambda _: room)
     assert send(captain, b"x", 0, size=1000).json()["code"] == "no_room", "it comes once, and is stored once more"
     assert send(captain, b"x", 0, size=999).status_code == 200

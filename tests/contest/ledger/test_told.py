@@ -128,7 +128,7 @@ def adds_up(shown: MoneyOverview, why: str = "") -> None:
     assert shown.received - shown.paid == (sum(shown.balances.values()) + shown.staked + shown.held), why
     assert shown.embargoed >= 0 and shown.withheld_embargoed >= 0, why
     received = paid = 0
-    for row in (row.entry for row in entries(told_at=CLOSED, most=1000)[0]):
+    for row in (row.entry for row in entries(told_at=CLOSED, limit=1000)[0]):
         came, went = ((side.kind == OUTSIDE) * row.cents for side in (row.source, row.target))
         received, paid = (received + came, paid + went) if row.corrects_id is None else (received - went, paid - came)
     assert (shown.received, shown.paid) == (received, paid), why

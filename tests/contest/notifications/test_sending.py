@@ -442,7 +442,7 @@ def test_in_production_organizers_see_what_did_not_leave_and_not_what_it_says(
         ({"taken_at": NOW - DAY}, "lost under way: it may have arrived", True, "in the hands of a sweep that died"),
         ({"taken_at": NOW - DAY, "error": NOBODY}, "not sent", False, "for nobody"),
         ({"tries": 1, "error": "away"}, "failed 1 of 5 times", True, "due again"),
-        ({"tries": posting.MOST_TRIES, "error": "away"}, "given up", True, "given up"),
+        ({"tries": posting.MAX_TRIES, "error": "away"}, "given up", True, "given up"),
     ],
 )
 def test_each_state_is_told_and_what_can_be_tried_again_is(
@@ -458,8 +458,8 @@ def test_each_state_is_told_and_what_can_be_tried_again_is(
 
 def test_everything_that_failed_is_tried_again_at_once(carl: User, olga: Client) -> None:
     told(User.objects.filter(membership__isnull=False))
-    Message.objects.update(tries=posting.MOST_TRIES, error="away")
-    digest = Digest.objects.create(user=carl, day=NOW.date(), made_at=NOW, tries=posting.MOST_TRIES, error="away")
+    Message.objects.update(tries=posting.MAX_TRIES, error="away")
+    digest = Digest.objects.create(user=carl, day=NOW.date(), made_at=NOW, tries=posting.MAX_TRIES, error="away")
     Message.objects.filter(user=carl).update(rate=MessageRate.DIGEST.value, digest=digest, tries=0)
     assert "2 letters are tried again" in olga.post(OUTBOX, follow=True).content.decode()
     assert {each.subject for each in sent()} == {"1 message of your day", "Case C-1 was opened"}

@@ -20,7 +20,7 @@ from contest.operations.tasks import write_messages
 from contest.outbox.grouped_facts import NEWS, PATIENCE
 from contest.outbox.letters import write_message
 from contest.outbox.models import Message, NotifiedFact
-from contest.outbox.posting import MOST_TRIES
+from contest.outbox.posting import MAX_TRIES
 from contest.releases.models import ReleaseBuild
 from contest.teams.models import Entitlement, EntitlementStep
 from labeling.models import Image
@@ -313,7 +313,7 @@ def test_letters_given_up_are_told_once_a_day_and_not_of_themselves(red: Team) -
     told(red)
 
     def all_are_given_up(at: datetime) -> list[int]:
-        Message.objects.update(tries=MOST_TRIES, error="refused", not_before=at)
+        Message.objects.update(tries=MAX_TRIES, error="refused", not_before=at)
         return twice(notify_given_up, at)
 
     assert all_are_given_up(SETTLED) == [1, 0]

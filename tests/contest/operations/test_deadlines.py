@@ -195,7 +195,7 @@ class TestWithACrew:
     def test_too_many_pictures_are_said_plainly(
         self, now: datetime, crew: list[Tasker], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("contest.operations.deadlines.MOST_PICTURES", 3)
+        monkeypatch.setattr("contest.operations.deadlines.MAX_PICTURES", 3)
         waiting(4)
         found = read_deadlines(now=now)
         assert (found.weeks, found.why_not) == ((), "More than 3 pictures wait: too many for a forecast of each.")

@@ -23,7 +23,7 @@ from adjudication.models import Ruling
 from common.errors import Conflict
 from common.queues import sweep
 from contest.management.commands import work
-from contest.management.commands.work import MOST_SECONDS_BETWEEN_ROUNDS, SweepRounds
+from contest.management.commands.work import MAX_SECONDS_BETWEEN_ROUNDS, SweepRounds
 from contest.operations import pipeline
 from contest.operations.metrics import pipeline_metrics
 from labeling.models import Assignment, Tasker
@@ -70,7 +70,7 @@ def test_sweeps_run_after_changes_work_failures_and_fifteen_seconds() -> None:
     rounds.ended(again=False)
     assert _is_quiet(rounds), "that round found nothing"
 
-    seconds[0] += MOST_SECONDS_BETWEEN_ROUNDS
+    seconds[0] += MAX_SECONDS_BETWEEN_ROUNDS
     assert rounds.is_due(), "leases and weeks end without anybody writing"
 
 
@@ -96,7 +96,7 @@ def test_the_worker_notices_what_others_commit_from_one_round_to_the_next(monkey
         for number, handler in before:
             signal.signal(number, handler)
     first, second = begun
-    assert second - first < MOST_SECONDS_BETWEEN_ROUNDS / 3
+    assert second - first < MAX_SECONDS_BETWEEN_ROUNDS / 3
 
 
 # `settle` by hand says what it cannot do ------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from common.models import AuditEntry
 from contest.ledger.models import LedgerEntry
 from contest.policy_changes.numbers import NUMBERS
 from contest.policy_changes.selectors import PolicyState, numbers_in_force, policy_history
-from contest.policy_changes.services import LEAST_NOTICE, PolicyDraft, policy_call_back, policy_draft, policy_record
+from contest.policy_changes.services import MIN_NOTICE, PolicyDraft, policy_call_back, policy_draft, policy_record
 from labeling.models import Tasker
 from labeling.selectors import forget_versions
 from policy.models import PolicyVersion
@@ -87,7 +87,7 @@ def in_yen(by: User) -> None:
     policy_draft(PolicyDraft(Policy(currency="JPY"), 1, NOW + DAY, "why"), by=by, zone="UTC", now=NOW)
 
 
-SHORT, READ = NOW + LEAST_NOTICE - timedelta(microseconds=1), DAY - LEAST_NOTICE + timedelta(microseconds=1)
+SHORT, READ = NOW + MIN_NOTICE - timedelta(microseconds=1), DAY - MIN_NOTICE + timedelta(microseconds=1)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ SHORT, READ = NOW + LEAST_NOTICE - timedelta(microseconds=1), DAY - LEAST_NOTICE
         (lambda by: record(by, base=7, appeal_days=8), "policy_changed", None, "version 1 was recorded meanwhile"),
         # None comes before or with one that is to come.
         (
-            lambda by: recorded(by, since=NOW + LEAST_NOTICE, appeal_days=9),
+            lambda by: recorded(by, since=NOW + MIN_NOTICE, appeal_days=9),
             "too_early",
             "since",
             "Version 2 holds from Thu 19 Nov",
@@ -163,7 +163,7 @@ def test_one_that_is_to_come_is_called_back_by_one_that_goes_on(olga: User) -> N
     assert [change.number.name for change in never.changes] == ["appeal_days", "time_zone"]
     assert {*dict(policies_between(NOW - DAY, NOW + 2 * DAY)).values(), policy_at(NOW + 2 * DAY)} == {Policy()}
     assert [zone for _, zone in time_zones()] == ["UTC"], "nothing is left of its zone"
-    assert record(olga, base=3, since=NOW + LEAST_NOTICE, appeal_days=9).version == 4, "and the way is free again"
+    assert record(olga, base=3, since=NOW + MIN_NOTICE, appeal_days=9).version == 4, "and the way is free again"
 
 
 def test_with_two_to_come_the_newer_one_is_called_back_first(olga: User) -> None:

@@ -18,7 +18,7 @@ from django.core.cache import cache
 from django.db import transaction
 from django.test import Client, RequestFactory
 
-from contest.pages.public.overrule_views import ON_A_PAGE, OverruleFilter
+from contest.pages.public.overrule_views import PAGE_SIZE, OverruleFilter
 from tests import factories
 from tests.contest.board.case_cast import joins
 from tests.contest.board.cast import LATER, RULED, SURE, UNSURE, WHY
@@ -118,7 +118,7 @@ class TestSeveral:
     def test_the_list_turns_pages_and_keeps_what_was_asked(
         self, several: dict[str, Decided], client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("contest.pages.public.overrule_views.ON_A_PAGE", 2)
+        monkeypatch.setattr("contest.pages.public.overrule_views.PAGE_SIZE", 2)
         first, second = listed("outcome=all&find=blue"), listed("outcome=all&find=blue&page=2")
         assert (len(first), len(second), len({*first, *second})) == (2, 1, 3)
         assert listed("page=99") == [several["overruled"].case.public_id], "after the last page the last one"
@@ -193,7 +193,7 @@ def test_nothing_decided_is_an_empty_list_with_a_next_step(what: Decided, client
 
 
 def test_the_list_asks_as_often_for_many(what: Decided, django_assert_max_num_queries: Any) -> None:
-    assert ON_A_PAGE > 1
+    assert PAGE_SIZE > 1
     what.overruled().released()
     with django_assert_max_num_queries(25) as few:
         assert len(listed()) == 1

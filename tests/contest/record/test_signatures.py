@@ -24,7 +24,7 @@ from adjudication.signatures.key_files import read_secret_key
 from adjudication.signatures.key_history import read_keys
 from adjudication.signatures.mirroring import keep_signature
 from adjudication.signatures.signed_note import (
-    MOST_NOTE_BYTES,
+    MAX_NOTE_BYTES,
     SecretKey,
     SignatureKind,
     SignedNote,
@@ -300,7 +300,7 @@ def as_in_a_mirror(zipped: Path) -> None:
     (lambda zipped: zipped.with_suffix(".sig").unlink(), 1, "recorded unsigned", "its signature was not downloaded"),
     (as_in_a_mirror, 0, "signs release number 2 of the chain", "as it lies in a mirror"),
     (lambda zipped: zipped.with_suffix(".sig").write_bytes(b"x"), 1, "manifest.sig: checkpoint: recorded", "no note"),
-    (lambda zipped: zipped.with_suffix(".sig").write_bytes(b"x" * (MOST_NOTE_BYTES + 1)), 2, f"{SECOND}.sig:",
+    (lambda zipped: zipped.with_suffix(".sig").write_bytes(b"x" * (MAX_NOTE_BYTES + 1)), 2, f"{SECOND}.sig:",
      "longer than anybody reads"),
     (lambda zipped: (zipped.parent / "keys.json").write_bytes(b"{"), 1, "manifest.sig: checkpoint: recorded keys.json",
      "keys that cannot be read"),
@@ -342,7 +342,7 @@ def change_place(note: SignedNote, secret: SecretKey) -> bytes:
     [
         (lambda note, secret: b"", "an empty file"),
         (lambda note, secret: b"\xff" * 100, "no text"),
-        (lambda note, secret: b"a" * (MOST_NOTE_BYTES + 1), "longer than anybody reads"),
+        (lambda note, secret: b"a" * (MAX_NOTE_BYTES + 1), "longer than anybody reads"),
         (lambda note, secret: note.encode().replace(b"W48", b"W47"), "another release"),
         (change_place, "another place in the chain, truly signed"),
         (lambda note, secret: note.encode().replace(b"\n2\n", b"\n1\n"), "the first place"),

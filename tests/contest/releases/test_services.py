@@ -270,7 +270,7 @@ def test_what_no_verifier_would_read_is_not_released(
     folder = _release(tmp_path / "before").folder
     others = (path for path in folder.iterdir() if path.is_file() and path.name != "manifest.json")
     largest = max(others, key=lambda path: path.stat().st_size).name
-    for limit, name in (("MOST_MANIFEST_BYTES", "manifest.json"), ("MOST_FILE_BYTES", largest)):
+    for limit, name in (("MAX_MANIFEST_BYTES", "manifest.json"), ("MAX_FILE_BYTES", largest)):
         size = (folder / name).stat().st_size
         monkeypatch.setattr(f"contest.releases.services.{limit}", size - 1)
         assert f"Nothing was released: {name} has {size:,} bytes" in refused("too_large", _release, out).message

@@ -14,7 +14,7 @@ from contest.board.motions import grant_move, revoke_move
 from contest.core.models import BoardDecision, Member, Team
 from contest.teams.arxiv import ARCHIVES, paper_id
 from contest.teams.entitlements import (
-    MOST_CHARACTERS,
+    MAX_CHARACTERS,
     entitlement_accept,
     entitlement_answer,
     entitlement_grant,
@@ -190,7 +190,7 @@ def test_organizers_alone_decide_and_once(
 def test_a_question_an_answer_and_a_refusal_need_words(red: Team, carl: User, olga: User, now: datetime) -> None:
     number = asked(carl, now).pk
     entitlement_question(number=number, words="Who?", by=olga, now=now)
-    for words in ("", " \x00 ", "x" * (MOST_CHARACTERS + 1)):
+    for words in ("", " \x00 ", "x" * (MAX_CHARACTERS + 1)):
         refused("invalid", entitlement_question, number=number, words=words, by=olga, now=now)
         refused("invalid", entitlement_refuse, number=number, words=words, by=olga, now=now)
         refused("invalid", entitlement_answer, by=carl, words=words, now=now)

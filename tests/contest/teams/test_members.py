@@ -17,8 +17,8 @@ from common.times import to_the_second
 from contest.core.models import Member, Team
 from contest.core.teams import team_of
 from contest.teams.invitations import (
-    MOST_A_DAY,
-    MOST_OPEN,
+    MAX_OPEN,
+    MAX_PER_DAY,
     VALID_FOR,
     team_invitation_accept,
     team_invitation_register,
@@ -171,14 +171,14 @@ def test_the_last_second_of_a_link(red: Team, carl: User, fay: User, now: dateti
 
 def test_who_is_not_invited(red: Team, carl: User, now: datetime) -> None:
     refused("is_member", invited, carl, "rosa@example.org", now)
-    for number in range(MOST_OPEN):
+    for number in range(MAX_OPEN):
         invited(carl, f"n{number}@example.org", now)
     refused("invited_already", invited, carl, "n0@example.org", now)
     assert "at most" in refused("too_many", invited, carl, "more@example.org", now).message
 
 
 def test_a_team_sends_so_many_invitations_a_day(red: Team, carl: User, now: datetime) -> None:
-    for number in range(MOST_A_DAY):
+    for number in range(MAX_PER_DAY):
         invited(carl, f"n{number}@example.org", now)
         TeamInvitation.objects.update(withdrawn_at=now)
     assert "40 invitations" in refused("letters_today", invited, carl, "fay@example.org", now).message

@@ -14,11 +14,11 @@ from django.utils import timezone
 from accounts import rate_limits
 from accounts.addresses import CONFIRM_WITHIN
 from accounts.models import AccountRole
-from accounts.rate_limits import MOST_LETTERS_TO_ONE
+from accounts.rate_limits import MAX_LETTERS_PER_ADDRESS
 from contest.core.models import Case, Member, Team
 from contest.core.teams import team_of
 from contest.teams.entitlements import entitlement_answer, entitlement_grant, entitlement_question, entitlement_request
-from contest.teams.invitations import MOST_TO_ONE_A_DAY, team_invite
+from contest.teams.invitations import MAX_PER_ADDRESS_PER_DAY, team_invite
 from contest.teams.models import Association, Entitlement, SamePersonHint, TeamInvitation
 from contest.teams.selectors import is_entitled, is_paid
 from contest.teams.services import team_create, teams_merge
@@ -128,20 +128,20 @@ def test_no_address_is_said(sent: Any) -> None:
 
 
 def test_nobody_is_flooded_with_letters() -> None:
-    assert asks(*["Nora@example.org"] * (MOST_LETTERS_TO_ONE + 1)) == [200] * MOST_LETTERS_TO_ONE + [429]
+    assert asks(*["Nora@example.org"] * (MAX_LETTERS_PER_ADDRESS + 1)) == [200] * MAX_LETTERS_PER_ADDRESS + [429]
     refused(Client(), "/register/", 429, "Those that were sent stay good", email=" nora@example.org")
     assert asks("fay@example.org") == [200], "another one of the same house"
     assert asks("nora@example.org", client=Client(REMOTE_ADDR="192.0.2.9")) == [200]
 
 
 def test_one_address_asks_for_so_many_letters_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rate_limits, "MOST_LETTERS", 12)
+    monkeypatch.setattr(rate_limits, "MAX_LETTERS", 12)
     assert asks(*(f"n{number}@example.org" for number in range(14))) == [200] * 12 + [429] * 2
 
 
 def test_asking_for_letters_and_guessing_close_no_link(confirmation: str) -> None:
     client = Client()
-    asks(*["fay@example.org"] * (MOST_LETTERS_TO_ONE + 5), client=client)
+    asks(*["fay@example.org"] * (MAX_LETTERS_PER_ADDRESS + 5), client=client)
     for number in range(12):
         client.get(f"/register/guess{number}/")
     assert client.get(confirmation).status_code == 200
@@ -237,7 +237,7 @@ def test_a_captain_floods_nobody(captain: Client) -> None:
     assert {captain.post("/team/", form).status_code for form in forms} == {303}
     assert asks("nora@example.org") == [200]
     invites = {"action": "invite", "email": "gus@example.org"}
-    for _ in range(MOST_TO_ONE_A_DAY):
+    for _ in range(MAX_PER_ADDRESS_PER_DAY):
         follow(captain, "/team/", **invites)
         TeamInvitation.objects.filter(email="gus@example.org").update(withdrawn_at=timezone.now())
     refused(captain, "/team/", 429, "invite it tomorrow", **invites)

@@ -130,7 +130,7 @@ def test_which_attacks_are_listed(world: World, at: At, monkeypatch: pytest.Monk
     shown = {show: listed(f"show={show}") for show in ("", "x", "valid", "rejected", "broke")}
     both = [breaks, rejected]
     assert shown == {"": both, "x": both, "valid": [breaks], "rejected": [rejected], "broke": [breaks]}
-    monkeypatch.setattr("contest.pages.public.team_views.ON_A_PAGE", 1)
+    monkeypatch.setattr("contest.pages.public.team_views.PAGE_SIZE", 1)
     cache.clear()
     assert (listed("page=1"), listed("page=2")) == ([rejected, "Page 1 of 2"], [breaks])
 

@@ -75,4 +75,4 @@ def alone(attack: Attack, classify: Classify) -> AttackResult:
 
 def scheduled(attacks: Iterable[tuple[Any, Attack]], classify: Classify, batch: int) -> dict[Any, AttackResult]:
     """Run attacks together."""
-    return dict(Scheduler[Any](InProcess(classify), batch=batch, most_running=6).run(attacks))
+    return dict(Scheduler[Any](InProcess(classify), batch=batch, max_running=6).run(attacks))

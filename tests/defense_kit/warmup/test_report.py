@@ -300,7 +300,7 @@ def test_what_comes_from_a_folder_or_file_is_escaped(run: Run) -> None:
 
 def test_the_page_holds_the_most_confident_wrong_answers_alone(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     found, pictures, folder, _ = run
-    monkeypatch.setattr(worst_pictures, "MOST_PICTURES", 1)
+    monkeypatch.setattr(worst_pictures, "MAX_PICTURES", 1)
     text = page(found, pictures, folder)
     confidences = {row["file"]: row["attacks"][row["worst"]]["confidence"] for row in found["pictures"]}
     assert text.count("<article>") == 1 and f"<h3>{max(confidences, key=lambda name: confidences[name])}" in text

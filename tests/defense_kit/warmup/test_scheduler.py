@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from defense_kit.protocol import BatchAnswers
 from defense_kit.warmup import scheduler as module
 from defense_kit.warmup.attacks import Attack, AttackResult, MadeRows, Rows
-from defense_kit.warmup.measure import most_running, rows_of_batch
-from defense_kit.warmup.scheduler import MOST_SENT, Scheduler
+from defense_kit.warmup.measure import max_running, rows_of_batch
+from defense_kit.warmup.scheduler import MAX_SENT, Scheduler
 
 SHAPE = (2, 2, 3)
-MOST_ROWS = 512
+MAX_ROWS = 512
 
 
 class Recorder:
@@ -29,7 +29,7 @@ class Recorder:
 
     @property
     def places(self) -> list[Rows]:
-        return [np.empty((MOST_ROWS, *SHAPE), np.float32)]
+        return [np.empty((MAX_ROWS, *SHAPE), np.float32)]
 
     def send(self, images: Rows) -> None:
         self.shapes.add(images.shape)
@@ -60,27 +60,27 @@ ATTACKS = st.lists(st.lists(st.integers(1, 9), max_size=4), max_size=8)
 @given(ATTACKS, st.integers(1, 11), st.integers(1, 5))
 def test_each_attack_gets_the_answers_to_its_own_rows(attacks: list[list[int]], batch: int, running: int) -> None:
     defense = Recorder()
-    scheduler = Scheduler[int](defense, batch=batch, most_running=running)
+    scheduler = Scheduler[int](defense, batch=batch, max_running=running)
     found = dict(scheduler.run((number, asking(number, sizes)) for number, sizes in enumerate(attacks)))
     assert {number: result.queries for number, result in found.items()} == dict(enumerate(map(sum, attacks)))
     assert defense.shapes <= {(batch, *SHAPE)}
     assert scheduler.rows_wanted == sum(map(sum, attacks)) == sum(defense.full)
     assert scheduler.rows_sent == batch * len(defense.full)
-    assert max(defense.under_way, default=0) <= MOST_SENT
+    assert max(defense.under_way, default=0) <= MAX_SENT
 
 
 @pytest.mark.parametrize("batch", [4, 16])
 def test_batches_are_full_while_enough_attacks_run(batch: int) -> None:
     defense = Recorder()
-    scheduler = Scheduler[int](defense, batch=batch, most_running=3 * batch)
+    scheduler = Scheduler[int](defense, batch=batch, max_running=3 * batch)
     list(scheduler.run((number, asking(number, [1] * 6)) for number in range(20 * batch)))
     assert defense.full[: 20 * 6 - 3 * 6] == [batch] * (20 * 6 - 3 * 6), "but for the last attacks"
-    assert set(defense.under_way[1 : 20 * 6 - 3 * 6]) == {MOST_SENT}, "one is answered while the next is made"
+    assert set(defense.under_way[1 : 20 * 6 - 3 * 6]) == {MAX_SENT}, "one is answered while the next is made"
 
 
 @pytest.mark.parametrize("batch", [16, 64, 256, 512])
 def test_batches_are_full_where_attacks_ask_for_many_rows_and_for_one_in_turn(batch: int) -> None:
-    scheduler = Scheduler[int](Recorder(), batch=batch, most_running=most_running("spsa", batch))
+    scheduler = Scheduler[int](Recorder(), batch=batch, max_running=max_running("spsa", batch))
     list(scheduler.run((number, asking(number, [1, *[64, 1] * 9])) for number in range(150)))
     assert scheduler.rows_wanted / scheduler.rows_sent > 0.95
 
@@ -96,11 +96,11 @@ def test_batches_are_full_where_attacks_ask_for_many_rows_and_for_one_in_turn(ba
 )
 def test_two_batches_are_under_way_also_where_they_are_not_full(running: int, full: int, why: str) -> None:
     defense = Recorder()
-    scheduler = Scheduler[int](defense, batch=16, most_running=running)
+    scheduler = Scheduler[int](defense, batch=16, max_running=running)
     list(scheduler.run((number, asking(number, [1] * 20)) for number in range(running)))
     settled = slice(6, -12)
     assert max(defense.full[settled]) == full, why
-    assert set(defense.under_way[settled]) == {MOST_SENT}, why
+    assert set(defense.under_way[settled]) == {MAX_SENT}, why
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_two_batches_are_under_way_also_where_they_are_not_full(running: int, fu
     ],
 )
 def test_there_is_room_for_rows_ahead_while_two_batches_are_not_full(running: int, room: int, why: str) -> None:
-    scheduler, found = Scheduler[int](Recorder(), batch=16, most_running=running), list[int]()
+    scheduler, found = Scheduler[int](Recorder(), batch=16, max_running=running), list[int]()
 
     def looking(number: int) -> Attack:
         yield from asking(number, [1])
@@ -150,14 +150,14 @@ def test_no_more_attacks_run_than_allowed() -> None:
         scores = yield np.ones((1, *SHAPE), np.float32)
         return AttackResult(np.zeros(SHAPE, np.float32), scores[0], 1)
 
-    results = Scheduler[int](Recorder(), batch=8, most_running=2).run((n, counted(n)) for n in range(6))
+    results = Scheduler[int](Recorder(), batch=8, max_running=2).run((n, counted(n)) for n in range(6))
     next(results)
     assert begun == {0, 1}
     assert len(list(results)) == 5
 
 
 def test_an_attack_that_asks_nothing_is_over_at_once() -> None:
-    found = dict(Scheduler[int](Recorder(), batch=4, most_running=1).run([(1, asking(1, [])), (2, asking(2, [3]))]))
+    found = dict(Scheduler[int](Recorder(), batch=4, max_running=1).run([(1, asking(1, [])), (2, asking(2, [3]))]))
     assert (found[1].queries, found[2].queries) == (0, 3)
 
 
@@ -170,7 +170,7 @@ def test_attacks_that_were_answered_together_work_side_by_side(monkeypatch: pyte
         met.wait()  # BrokenBarrierError where the other one waits for this one to end
         return AttackResult(np.zeros(SHAPE, np.float32), scores[0], 1)
 
-    assert len(dict(Scheduler[int](Recorder(), batch=2, most_running=2).run((n, meeting(n)) for n in range(2)))) == 2
+    assert len(dict(Scheduler[int](Recorder(), batch=2, max_running=2).run((n, meeting(n)) for n in range(2)))) == 2
 
 
 def test_an_attack_begins_while_two_batches_of_others_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +188,7 @@ def test_an_attack_begins_while_two_batches_of_others_are_answered(monkeypatch: 
         return (yield from asking(number, [1]))
 
     attacks = [(1, other(1)), (0, slow()), (2, other(2))]
-    assert len(dict(Scheduler[int](Recorder(), batch=1, most_running=3).run(attacks))) == 3
+    assert len(dict(Scheduler[int](Recorder(), batch=1, max_running=3).run(attacks))) == 3
 
 
 def test_the_next_batch_is_filled_while_two_are_under_way() -> None:
@@ -199,7 +199,7 @@ def test_the_next_batch_is_filled_while_two_are_under_way() -> None:
         def write(self, first: int, out: Rows) -> None:
             out[:] = 1
             written.append(first)
-            if len(written) > MOST_SENT:
+            if len(written) > MAX_SENT:
                 filled.set()
 
     class Patient(Recorder):
@@ -208,10 +208,10 @@ def test_the_next_batch_is_filled_while_two_are_under_way() -> None:
             return super().receive()
 
     def attack() -> Attack:
-        scores = yield Counted((MOST_SENT + 1, *SHAPE))
-        return AttackResult(np.zeros(SHAPE, np.float32), scores[0], MOST_SENT + 1)
+        scores = yield Counted((MAX_SENT + 1, *SHAPE))
+        return AttackResult(np.zeros(SHAPE, np.float32), scores[0], MAX_SENT + 1)
 
-    assert len(dict(Scheduler[int](Patient(), batch=1, most_running=1).run([(1, attack())]))) == 1
+    assert len(dict(Scheduler[int](Patient(), batch=1, max_running=1).run([(1, attack())]))) == 1
 
 
 class Unreadable(MadeRows):
@@ -228,4 +228,4 @@ def test_what_an_attack_raises_ends_the_run(when: str) -> None:
         raise ValueError("no such picture")
 
     with pytest.raises(ValueError, match="no such picture"):
-        list(Scheduler[int](Recorder(), batch=2, most_running=2).run([(1, broken()), (2, asking(2, [1, 1]))]))
+        list(Scheduler[int](Recorder(), batch=2, max_running=2).run([(1, broken()), (2, asking(2, [1, 1]))]))

@@ -135,7 +135,7 @@ def test_pages_go_from_key_to_key_without_a_gap(
     of_day: str, tara: Tasker, signed_in: Any, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those of a day stay on the day."""
-    monkeypatch.setattr(selectors, "ANSWERS_ON_A_PAGE", 3)
+    monkeypatch.setattr(selectors, "ANSWERS_PER_PAGE", 3)
     # Three of them at the very same moment, over the edge of a page.
     moments = [now - timedelta(minutes=minute) for minute in (2000, 5, 4, 3, 3, 3, 2, 1)]
     receipts = [factories.response(tara, factories.panel(), now=moment).receipt for moment in moments][::-1]

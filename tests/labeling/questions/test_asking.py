@@ -13,7 +13,7 @@ from labeling.enums import AssignmentState, PanelState, ReportDecision, ReportKi
 from labeling.models import Assignment, Image, InstructionVersion, KnownPicture, Notice, Panel, Question, Report, Tasker
 from labeling.questions import selectors
 from labeling.questions.services import (
-    MOST_OPEN_QUESTIONS,
+    MAX_OPEN_QUESTIONS,
     question_answer,
     question_send,
     report_create,
@@ -51,7 +51,7 @@ def test_the_same_question_sent_twice_is_one(tara: Tasker, otto: Tasker, olga: U
 
 
 def test_too_many_open_questions_wait_for_an_answer(tara: Tasker, olga: User) -> None:
-    asked = [ask(tara, f"Question {number}?") for number in range(MOST_OPEN_QUESTIONS)]
+    asked = [ask(tara, f"Question {number}?") for number in range(MAX_OPEN_QUESTIONS)]
     assert refused(Conflict, ask, tara, "One more?").code == "too_many_questions"
     answer(asked[0], olga)
     ask(tara, "One more?")

@@ -115,7 +115,7 @@ def test_what_is_refused_leaves_nothing(
 
 def test_a_file_too_large_is_refused_without_being_read(tmp_path: Path, now: datetime) -> None:
     with (tmp_path / "huge.tar").open("wb") as file:
-        file.truncate(submitted_files.MOST_ARCHIVE_BYTES + 1)
+        file.truncate(submitted_files.MAX_ARCHIVE_BYTES + 1)
     refused("too_large", hand_in, tmp_path / "huge.tar", now)
 
 
@@ -228,7 +228,7 @@ def test_what_ordinary_programs_pack_is_taken(is_seen: bool, tmp_path: Path) -> 
     assert kept(tmp_path, zip64(packed, listed=5, list_bytes=size, is_seen=is_seen), "source", "source")
 
 
-@pytest.mark.parametrize(("listed", "list_bytes"), [(submitted_files.MOST_FILES + 1, 200), (1, 1 << 40)])
+@pytest.mark.parametrize(("listed", "list_bytes"), [(submitted_files.MAX_FILES + 1, 200), (1, 1 << 40)])
 def test_longer_numbers_are_held_to_the_same_caps(listed: int, list_bytes: int, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="lists too much"):
         kept(tmp_path, zip64(zip_of(member("a.py")), listed=listed, list_bytes=list_bytes), "source", "source")
@@ -243,7 +243,7 @@ def test_layers_are_not_unpacked_where_an_archive_is_taken_in(
 
 
 def test_a_zip_of_too_many_files_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(submitted_files, "MOST_FILES", 20)
+    monkeypatch.setattr(submitted_files, "MAX_FILES", 20)
     monkeypatch.setattr(submitted_files, "MIB", 97)  # the entries' marks lie across pieces
     assert len(listed(tmp_path, {str(number): b"" for number in range(20)}).files) == 20
     with a_zip(tmp_path / "more.zip", {str(number): b"" for number in range(21)}).open("rb") as file:

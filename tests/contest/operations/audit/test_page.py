@@ -14,7 +14,7 @@ from common.audit.origin import audit_origin, place_of
 from common.audit.seals import chain_check, seal_entries
 from common.audit.trail import audit
 from contest.operations.audit_trail import COLUMNS
-from contest.pages.organizer.audit_views import ROWS_ON_A_PAGE
+from contest.pages.organizer.audit_views import ROWS_PER_PAGE
 from labeling.models import Tasker
 from tests import factories
 from tests.contest.pages import shows
@@ -121,10 +121,10 @@ def test_what_is_asked_for_is_shown_on_the_page_and_in_the_file(
 
 
 def test_pages_keep_what_is_asked_for(olga: User, olgas: Client, now: datetime) -> None:
-    for number in range(ROWS_ON_A_PAGE + 1):
+    for number in range(ROWS_PER_PAGE + 1):
         audit("stake.receive", by=olga, subject={"stake": [number]}, why="a & b", now=now + timedelta(number))
     first, second = (olgas.get(f"{PAGE}?words=a+%26+b&page={page}") for page in (1, 2))
-    assert len(first.context["rows"]) == ROWS_ON_A_PAGE
+    assert len(first.context["rows"]) == ROWS_PER_PAGE
     shows(first.content.decode(), 'href="?words=a+%26+b&amp;page=2"')
     assert [row.entry.subject for row in second.context["rows"]] == [{"stake": [0]}]
     assert olgas.get(f"{PAGE}?page=x").status_code == 200
