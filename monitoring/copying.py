@@ -31,7 +31,7 @@ NEAR_BY_CHANCE = 0.5  # of lags of two people on their own; at most
 MIN_TIMES = 30  # least number of shared pictures for comparing times taken
 MAX_FALSE_ALARM_CHANCE = 1e-6  # chance that one look at all pairs accuses anybody wrongly
 SEVERAL_OTHERS = 0  # key in place of a third tasker where several others agree, so that no single record explains them
-_LEAST = 1e-300
+_MIN_CHANCE = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ def chance_of_at_least(times: int, of: int, chance: float) -> float:
         return 1.0
     if times <= of * chance:
         return 1.0  # no evidence, and the bound for unequal chances does not hold here
-    return min(1.0, max(_LEAST, math.fsum(math.exp(_log_of(k, of, chance)) for k in range(times, of + 1))))
+    return min(1.0, max(_MIN_CHANCE, math.fsum(math.exp(_log_of(k, of, chance)) for k in range(times, of + 1))))
 
 
 def _log_of(k: int, n: int, p: float) -> float:
@@ -244,4 +244,4 @@ def correlation_chance(correlation: float | None, usual: float, pictures: int) -
         return 1.0
     almost = 1 - 1e-9
     distance = math.atanh(max(-almost, min(almost, correlation))) - math.atanh(min(almost, usual))
-    return max(_LEAST, 0.5 * math.erfc(distance * math.sqrt(pictures - 3) / math.sqrt(2)))
+    return max(_MIN_CHANCE, 0.5 * math.erfc(distance * math.sqrt(pictures - 3) / math.sqrt(2)))

@@ -114,8 +114,8 @@ def _medoid(rows: Sequence[AnswerRow]) -> str:
     return max(drawn, key=lambda row: (overlaps.get(row.pk, 0.0), -row.pk)).outline if drawn else ""
 
 
-def _topic(limit: Sequence[object]) -> Topic:
-    bird, bicycle, complete, unoccluded, real = limit
+def _topic(majority: Sequence[object]) -> Topic:
+    bird, bicycle, complete, unoccluded, real = majority
     sure = (Answer.DEFINITELY_YES, Answer.DEFINITELY_NO)
     if bird not in sure or bicycle not in sure:
         return Topic.UNCERTAIN

@@ -47,7 +47,11 @@ WORDS, REPLACED = table()
 KNOWN = {singular(word) for word in WORDS | ORDINARY | PARTS_OF_A_SITE}
 MODELS = sorted({model.__name__ for app in FOLDERS for model in apps.get_models() if model.__module__.startswith(app)})
 TEMPLATES = ROOT / "templates"
-OTHER_LIMITS = re.compile(r"\b_?(?:MOST|LEAST|FEWEST|LONGEST|SHORTEST|LARGEST|SMALLEST)_[A-Z_]+ = ")
+OTHER_LIMITS = re.compile(
+    r"^(?:export )?(?:const )?(?:[A-Z_0-9]+, )*"
+    r"(_?(?:MOST|LEAST|FEWEST|LONGEST|SHORTEST|LARGEST|SMALLEST)(?:_[A-Z_]+)?)[ ,]",
+    re.MULTILINE,
+)
 GIVEN_BY_DJANGO = {"Command", "Migration"}
 FOLDER_NAMES = sorted(str(each.relative_to(TEMPLATES)) for each in TEMPLATES.rglob("*") if each.is_dir())
 

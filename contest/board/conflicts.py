@@ -28,7 +28,7 @@ from contest.teams.models import Entitlement, PastMember
 
 MAX_CHARACTERS = 1_000
 MAX_NAMED = 200
-_LEAST = timedelta(microseconds=1)
+_MIN_SPAN = timedelta(microseconds=1)
 _END = "conflict.end"
 _ASK_WHY = "Give the reason: it stays on record beside the conflict."
 
@@ -101,7 +101,7 @@ def conflict_end(*, conflict_id: int, reason: str, by: User, now: datetime) -> C
     if found.declared_by_id != by.pk and not is_organizer(by):
         raise NotAllowed("An organizer declared this conflict. Ask the organizers to end it.", "not_yours")
     _refuse_over(found)
-    found.until = max(now, found.since + _LEAST)
+    found.until = max(now, found.since + _MIN_SPAN)
     found.save(update_fields=["until"])
     _record(_END, found, by, now, why=said)
     return found

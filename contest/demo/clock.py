@@ -36,7 +36,7 @@ Say = Callable[[str], object]
 ZONE = "UTC"
 DAY = timedelta(days=1)
 # The longest move: a stake takes 90 days.
-MOST = timedelta(days=100)
+MAX_SPAN = timedelta(days=100)
 NEXT_WEEK = "next-week"
 # Work that is under way may take this long; after that the clock moves on without waiting any more.
 PATIENCE_SECONDS = 60.0
@@ -130,8 +130,8 @@ def parse_span(amount: str, now: datetime) -> timedelta:
     if found is None or not int(found[1]):
         raise InvalidInput(f"{amount!r} is no amount of time. {_HOW}", "wrong_amount")
     span = int(found[1]) * _UNITS[found[2]]
-    if span > MOST:
-        raise InvalidInput(f"The clock moves by {MOST.days} days at most. Move it several times.", "wrong_amount")
+    if span > MAX_SPAN:
+        raise InvalidInput(f"The clock moves by {MAX_SPAN.days} days at most. Move it several times.", "wrong_amount")
     return span
 
 

@@ -22,7 +22,7 @@ MAX_TRIES = 5
 # The most letters of one sweep, so that other due work does not wait longer than these take.
 AT_ONCE = 50
 NOBODY = "Its reader has no address, or may not be told any more."
-_LONGEST = Posted._meta.get_field("error").max_length or 0
+_MAX_ERROR_CHARACTERS = Posted._meta.get_field("error").max_length or 0
 log = structlog.get_logger(__name__)
 
 
@@ -59,7 +59,7 @@ def _post(rows: QuerySet[Any], row: Any, write: Callable[[Any], EmailMessage | N
 def _why(error: Exception) -> str:
     """Return why a letter was not sent, for organizers: what the mail server said, or what is wrong with its text."""
     cause = error.__cause__ if isinstance(error, Conflict) and error.__cause__ is not None else error
-    return f"{type(cause).__name__}: {cause}"[:_LONGEST]
+    return f"{type(cause).__name__}: {cause}"[:_MAX_ERROR_CHARACTERS]
 
 
 def failing_letters(rows: QuerySet[Any]) -> QuerySet[Any]:

@@ -20,7 +20,7 @@ from contest.record.overrules import decisions_containing
 from scoring.models import Defense
 from scoring.selectors import defense_named
 
-LONGEST = 80
+MAX_SEARCH_CHARACTERS = 80
 MAX_RESULTS = 20
 _ID = re.compile(rf"[PADGCL]-[{ALPHABET}]{{4,12}}")
 # A ruling is named by its picture and its number: `P-7Q4M2K9X 2`, `P-7Q4M2K9X/2`, `P-7Q4M2K9X#ruling-2`.
@@ -130,4 +130,4 @@ class Search:
 
 def search_from(text: str) -> str:
     """Return what somebody typed as it is looked for."""
-    return "".join(each for each in text if each.isprintable()).strip()[:LONGEST]
+    return "".join(each for each in text if each.isprintable()).strip()[:MAX_SEARCH_CHARACTERS]

@@ -13,7 +13,7 @@ from labeling.enums import MonitoringAction
 from monitoring.rule_changes import rule_add, rule_retire
 from monitoring.rules import COLLECTORS, COMPARISONS
 
-USUAL, LONGEST = timedelta(days=6), timedelta(days=92)
+USUAL, MAX_PERIOD = timedelta(days=6), timedelta(days=92)
 
 
 class RuleForm(Form):
@@ -62,8 +62,8 @@ class PeriodForm(Form):
     def clean(self) -> None:
         """Refuse days that are no period, or one that is too long."""
         first, last = self._chosen()
-        if not timedelta() <= last - first < LONGEST:
-            self.add_error("to", f"Choose a day from the first one on, and at most {LONGEST.days} days in all.")
+        if not timedelta() <= last - first < MAX_PERIOD:
+            self.add_error("to", f"Choose a day from the first one on, and at most {MAX_PERIOD.days} days in all.")
 
     def _chosen(self) -> tuple[date, date]:
         last = min(self.cleaned_data.get("to") or self._today, self._today)

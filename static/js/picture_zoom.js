@@ -6,7 +6,7 @@ import { byId, find } from "./dom.js";
 import { isTyping } from "./legend.js";
 
 const STEP = 1.5;
-const MOST = 12;
+const MAX_SCALE = 12;
 // Of what is seen, for each press of an arrow.
 const MOVE = 0.2;
 
@@ -40,7 +40,7 @@ function show() {
  */
 function zoom(factor, x = 0.5, y = 0.5) {
   const before = scale;
-  scale = within(scale * factor, 1, MOST);
+  scale = within(scale * factor, 1, MAX_SCALE);
   left += (width / before - width / scale) * x;
   top += (height / before - height / scale) * y;
   show();

@@ -17,7 +17,7 @@ import atheris  # type: ignore[import-untyped]
 MAX_SECONDS = 1
 _HANG_SECONDS = 60
 MAX_MIB = 512
-_LONGEST = 8192
+_MAX_INPUT_BYTES = 8192
 # What is watched for branches that no input took before.
 _READERS = ["adjudication", "picture_files", "common", "labeling", "policy", "zipfile"]
 
@@ -40,7 +40,7 @@ def main(target: str, releases: Path, kept: Path, inputs: str, seed: str) -> Non
         random.Random(int(seed)).shuffle(seeds)
         for number, data in enumerate(seeds):
             (corpus / f"{number:04}").write_bytes(data)
-        bounds = [f"-runs={inputs}", f"-seed={seed}", f"-max_len={_LONGEST}"]
+        bounds = [f"-runs={inputs}", f"-seed={seed}", f"-max_len={_MAX_INPUT_BYTES}"]
         limits = [f"-timeout={_HANG_SECONDS}", f"-rss_limit_mb={MAX_MIB}", f"-artifact_prefix={kept}/{target}-"]
         atheris.Setup(["fuzz", *bounds, *limits, "-verbosity=0", "-print_final_stats=1", str(corpus)], read)
         atheris.Fuzz()

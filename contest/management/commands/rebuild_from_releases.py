@@ -55,10 +55,9 @@ class Command(ContestCommand):
         days = -(-(newest.released_at - now) // clock.DAY)
         if not settings.DEMO:
             how = "Read it after that time; a copy in a demo (DEMO=1) has a clock that can be moved."
-        elif days > clock.MOST.days:
-            how = (
-                f"Move the demo's clock by {days} days: ./unanimous demo_clock +{clock.MOST.days}d, and the rest after."
-            )
+        elif days > clock.MAX_SPAN.days:
+            first = f"./unanimous demo_clock +{clock.MAX_SPAN.days}d"
+            how = f"Move the demo's clock by {days} days: {first}, and the rest after."
         else:
             how = f"Move the demo's clock: ./unanimous demo_clock +{days}d."
         at = absolute(newest.released_at, "UTC")

@@ -30,7 +30,7 @@ from contest.web.attack_uploads import bounded_upload, upload_place
 from contest.web.page_context import PAGE_SIZE
 from labeling.enums import Origin
 from labeling.pictures.addresses import picture_url
-from labeling.pictures.intake import LONGEST
+from labeling.pictures.intake import MAX_CHARACTERS
 from policy.selectors import policy_in_force
 
 ORIGIN_WORDS = {
@@ -81,9 +81,15 @@ class ImportForm(Form):
         accept="image/*,application/zip,.zip",
         help_text=f"A zip has at most {MAX_ZIP_BYTES // 1024**2} MiB and {MAX_ENTRIES} pictures.",
     )
-    source = TextField("Source", max_length=LONGEST, help_text="Where the pictures come from; public with the record.")
-    licence = TextField("Licence", max_length=LONGEST, help_text="With its address, for example CC0 and its page.")
-    author = TextField("Author", max_length=LONGEST, required=False, help_text="Who made them, if known.")
+    source = TextField(
+        "Source",
+        max_length=MAX_CHARACTERS,
+        help_text="Where the pictures come from; public with the record.",
+    )
+    licence = TextField(
+        "Licence", max_length=MAX_CHARACTERS, help_text="With its address, for example CC0 and its page."
+    )
+    author = TextField("Author", max_length=MAX_CHARACTERS, required=False, help_text="Who made them, if known.")
     origin = forms.ChoiceField(label="What they are for", choices=_IMPORTED)
     labeled = forms.BooleanField(label="Give them to taskers to label", required=False, initial=True)
 

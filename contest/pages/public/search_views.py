@@ -6,7 +6,7 @@ from django.shortcuts import render
 from common.domain_clock import domain_now
 from common.web.forms import Form, TextField
 from common.web.page import page
-from contest.record.search import LONGEST, Search, search_from
+from contest.record.search import MAX_SEARCH_CHARACTERS, Search, search_from
 
 
 class SearchForm(Form):
@@ -14,7 +14,7 @@ class SearchForm(Form):
 
     q = TextField(
         "ID, team, defense, or words of a decision",
-        max_length=LONGEST,
+        max_length=MAX_SEARCH_CHARACTERS,
         required=False,
         type="search",
         autocapitalize="off",

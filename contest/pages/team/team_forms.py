@@ -23,8 +23,9 @@ class CreateForm(TeamForm):
 
     name = TextField(
         "Name of the team",
-        max_length=names.LONGEST,
-        help_text=f"It is public. Letters A to Z, digits, blanks and . _ & + ' -, at most {names.LONGEST} characters.",
+        max_length=names.MAX_CHARACTERS,
+        help_text="It is public. Letters A to Z, digits, blanks and . _ & + ' -, "
+        f"at most {names.MAX_CHARACTERS} characters.",
     )
 
     def save(self, *, by: User) -> str:
