@@ -25,7 +25,7 @@ CEREMONY_WITHIN = timedelta(minutes=5)
 MAX_PASSKEYS = 10
 MAX_NAME_CHARACTERS = 40
 # The browser's response at the end of a registration or sign-in, as JSON.
-MAX_CHARACTERS = 10_000
+MAX_CREDENTIAL_CHARACTERS = 10_000
 _BEGUN = "passkey.begun"
 # Exceptions that a malformed response raises in the library and below it.
 _UNREADABLE = (
@@ -130,7 +130,7 @@ def _beginning(request: HttpRequest, now: datetime) -> datetime | None:
 
 
 def _read(credential: str) -> dict[str, Any]:
-    answer = json.loads(credential[: MAX_CHARACTERS + 1])
+    answer = json.loads(credential[: MAX_CREDENTIAL_CHARACTERS + 1])
     if not isinstance(answer, dict):
         raise ValueError("no answer of a browser")
     return answer

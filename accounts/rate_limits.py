@@ -38,21 +38,21 @@ _LETTERS_TO, _LETTERS_OF = "letters to ", "letters of "
 _NO_NAMES = Q(username__in=[LINKS, LETTERS]) | Q(username__startswith=_LETTERS_TO) | Q(username__startswith=_LETTERS_OF)
 MAX_TRIES = 10
 # Accounts with which one IP address may fail without a successful sign-in: within an hour, and within a minute.
-MAX_NAMES = 30
+MAX_NAMES_PER_HOUR = 30
 MAX_NAMES_PER_MINUTE = 10
 _MINUTE = timedelta(minutes=1)
 _IPV6_SHARED_BITS = 64
 # Letters requested from one IP address, which many people may share, to any recipients.
 MAX_LETTERS = 100
-MAX_LETTERS_PER_ADDRESS = 5
+MAX_LETTERS_PER_RECIPIENT = 5
 
 
-def max_tries(_: HttpRequest, credentials: Mapping[str, Any] | None) -> int:
+def allowed_tries(_: HttpRequest, credentials: Mapping[str, Any] | None) -> int:
     """Return how many tries of a kind, letters too, an IP address has in an hour; for AXES_FAILURE_LIMIT."""
     kind = str((credentials or {}).get("username") or "")
     if kind == LETTERS:
         return MAX_LETTERS
-    return MAX_LETTERS_PER_ADDRESS if kind.startswith(_LETTERS_TO) else MAX_TRIES
+    return MAX_LETTERS_PER_RECIPIENT if kind.startswith(_LETTERS_TO) else MAX_TRIES
 
 
 class SignInGuard(AxesDatabaseHandler):  # type: ignore[misc]
@@ -72,7 +72,7 @@ class SignInGuard(AxesDatabaseHandler):  # type: ignore[misc]
 def too_many_names(request: Any, credentials: Mapping[str, Any] | None) -> int:
     """Return the limit that other names, which failed from the request's IP address, have reached; or 0.
 
-    MAX_NAMES locks out for an hour, MAX_NAMES_PER_MINUTE for a minute.
+    MAX_NAMES_PER_HOUR locks out for an hour, MAX_NAMES_PER_MINUTE for a minute.
     """
     name = str((credentials or {}).get("username") or "")
     place = request.axes_ip_address
@@ -83,8 +83,8 @@ def too_many_names(request: Any, credentials: Mapping[str, Any] | None) -> int:
     others = tries.exclude(_NO_NAMES).exclude(username=name)
     last_tried = others.values_list("username").annotate(Max("attempt_time"))
     failed = [moment for _, moment in last_tried]
-    if len(failed) >= MAX_NAMES:
-        return MAX_NAMES
+    if len(failed) >= MAX_NAMES_PER_HOUR:
+        return MAX_NAMES_PER_HOUR
     lately = sum(moment >= timezone.now() - _MINUTE for moment in failed)
     return MAX_NAMES_PER_MINUTE if lately >= MAX_NAMES_PER_MINUTE else 0
 

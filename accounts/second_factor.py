@@ -27,7 +27,7 @@ from common.errors import Conflict, InvalidInput
 from common.ids import ALPHABET
 
 RECOVERY_CODES = 10
-MAX_WRONG = 10
+MAX_WRONG_CODES = 10
 CLOSED_FOR = timedelta(hours=1)
 SET_UP_WITHIN = timedelta(minutes=30)
 STEP_SECONDS = 30
@@ -189,7 +189,7 @@ def has_authenticator_app(user: User) -> bool:
 def code_take(*, user: User, code: str, now: datetime) -> bool:
     """Say whether `code` is valid for the account now, and use it up."""
     row = _locked_recovery_codes(user)
-    if row is None or (_wrong_so_far(row, now) >= MAX_WRONG):
+    if row is None or (_wrong_so_far(row, now) >= MAX_WRONG_CODES):
         return False
     codes = HashedRecoveryCodes(row)
     fits = _take_step(user, code, now) or codes.validate_code(_digest(code))

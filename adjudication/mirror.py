@@ -27,7 +27,7 @@ from adjudication.signatures.signed_note import MAX_NOTE_BYTES
 from adjudication.verifier.chain import ListedRelease, check_listed_release, check_release_list, parse_listed_release
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.release_reader import read_manifest
-from adjudication.verifier.release_zip import MAX_BYTES, DamagedZip, Progress, need_room, unpack_release
+from adjudication.verifier.release_zip import MAX_RELEASE_BYTES, DamagedZip, Progress, need_room, unpack_release
 from adjudication.verifier.terminal import show
 from adjudication.verifier.untrusted_files import (
     MAX_LIST_BYTES,
@@ -155,8 +155,8 @@ def _unpacked(release: ListedRelease, archive: Path, folder: Path, progress: Pro
 
 def _fetch(release: ListedRelease, url: str, archive: Path, progress: Progress) -> None:
     """Fetch the zip, resuming where an earlier attempt stopped, and retry when the connection breaks."""
-    if release.size > MAX_BYTES:
-        raise _TooMuch(f"{release.size:,} bytes are listed, and {MAX_BYTES:,} are the most that is taken")
+    if release.size > MAX_RELEASE_BYTES:
+        raise _TooMuch(f"{release.size:,} bytes are listed, and {MAX_RELEASE_BYTES:,} are the most that is taken")
     part = archive.with_suffix(".zip.part")
     # Fetched from the host of the list: behind a proxy the address in the list may name another host.
     address = urljoin(url.rstrip("/") + "/", f"releases/{archive.name}")

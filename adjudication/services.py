@@ -22,7 +22,7 @@ from policy.selectors import PolicyInForce
 
 SETTLED_AT_ONCE = 500
 # The least and the most text of a public explanation (R20).
-MINIMUM_TEXT, MAX_CHARACTERS = MinimumText(characters=40, words=6), 4_000
+MIN_TEXT, MAX_EXPLANATION_CHARACTERS = MinimumText(characters=40, words=6), 4_000
 
 
 # A function that returns the policy in force at a moment.
@@ -122,7 +122,7 @@ def rule_by_board(
 def validate_explanation(typed: str) -> str:
     """Return the public explanation of a decision of the board; InvalidInput for one too short or too long (R20)."""
     ask = "Give the public explanation: what the answers show, and why the board rules differently."
-    return validate_text(typed, field="explanation", ask=ask, minimum=MINIMUM_TEXT, max_length=MAX_CHARACTERS)
+    return validate_text(typed, field="explanation", ask=ask, minimum=MIN_TEXT, max_length=MAX_EXPLANATION_CHARACTERS)
 
 
 def _checked_reasons(verdict: Verdict, label: Label | None, reasons: Sequence[Reason]) -> list[Reason]:

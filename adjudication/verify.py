@@ -105,7 +105,7 @@ def _check(
             tables[name] = read_table(folder, name, findings, revision=manifest.revision, memory=memory)
         findings.rows[name] = len(tables[name])
         progress("tables read", number, len(names))
-    earlier = earlier_releases(manifest, folder.resolve().parent, previous, max_bytes=memory.left)
+    earlier = earlier_releases(manifest, folder.resolve().parent, previous, memory_left=memory.left)
     if earlier.left_out:
         findings.note(f"chain: {earlier.left_out} and those before it are not compared: they take too much memory")
     policies = read_policies(manifest, [each.manifest for each in earlier.releases], findings)

@@ -19,7 +19,7 @@ from labeling.enums import Answer, Label, PanelState
 from labeling.geometry import Box
 from labeling.models import Image, Panel, Response
 
-AT_ONCE = 1000
+BATCH_SIZE = 1000
 
 
 class TriedNumbers(NamedTuple):
@@ -57,7 +57,7 @@ class PictureBatch:
     changes: tuple[PictureChange, ...]
 
 
-def try_batch(numbers: TriedNumbers, *, behind: int = 0, limit: int = AT_ONCE) -> PictureBatch:
+def try_batch(numbers: TriedNumbers, *, behind: int = 0, limit: int = BATCH_SIZE) -> PictureBatch:
     """Decide up to `limit` pictures again, in the order of their primary keys, beginning after `behind`."""
     found = _newest().filter(image__gt=behind).select_related("image").annotate(joined=F("panel__joined"))
     rulings = list(found.order_by("image")[:limit])

@@ -26,7 +26,7 @@ from picture_files.png import encode_png
 from policy.calendar import week_of
 
 SIDE = 299
-A_DAY = 10
+PER_DAY = 10
 PAGES = ("/attacks/weeks/2026-W01/", "/defenses/", "/api/docs/", "/sign-in/")
 _CALL = "/api/v1/attacks/"
 _EDGE = "x-bench-x"
@@ -47,8 +47,8 @@ _AUDIT = {
 
 @dataclass(frozen=True, slots=True)
 class UploadPlan:
-    """`teams` send A_DAY pictures each within `seconds` before the end, and one too many; `straddling` more teams begin
-    before the end and finish after it."""
+    """`teams` send PER_DAY pictures each within `seconds` before the end, and one too many; `straddling` more teams
+    begin before the end and finish after it."""
 
     teams: int = 50
     seconds: float = 60.0
@@ -196,7 +196,7 @@ def run(cluster: Cluster, plan: UploadPlan = UploadPlan()) -> Section:  # noqa: 
 def _last_minute(web: WebServer, clock: Clock, end: datetime, tokens: Sequence[str], plan: UploadPlan) -> UploadResults:
     found, rng = UploadResults(), Random(1)
     senders = [Sender(web.port, token, clock, found) for token in tokens]
-    bodies = [[body_of(rng.getrandbits(62)) for _ in range(A_DAY + 1)] for _ in range(plan.teams)]
+    bodies = [[body_of(rng.getrandbits(62)) for _ in range(PER_DAY + 1)] for _ in range(plan.teams)]
     late = [body_of(rng.getrandbits(62)) for _ in range(plan.straddling)]
     # The first time is that of loading, in each of the processes.
     for _ in range(2):
@@ -220,7 +220,7 @@ def _last_minute(web: WebServer, clock: Clock, end: datetime, tokens: Sequence[s
 
 def _moments(end: datetime, plan: UploadPlan, rng: Random) -> list[datetime]:
     """Return when a team sends: at any time of the span, in order; the one too many at once after the others."""
-    before = sorted((rng.uniform(0, plan.seconds) for _ in range(A_DAY)), reverse=True)
+    before = sorted((rng.uniform(0, plan.seconds) for _ in range(PER_DAY)), reverse=True)
     return [end - timedelta(seconds=each) for each in (*before, before[-1])]
 
 
@@ -229,14 +229,14 @@ def _section(cluster: Cluster, found: UploadResults, end: datetime, plan: Upload
     rows = cluster.execute("SELECT public_id, received_at FROM core_attack", "last-minute")
     recorded = {str(name): moment for name, moment in rows}
     audit = {
-        name: int(str(cluster.execute(sql.format(end=end.isoformat(), week=week, a_day=A_DAY), "last-minute")[0][0]))
+        name: int(str(cluster.execute(sql.format(end=end.isoformat(), week=week, a_day=PER_DAY), "last-minute")[0][0]))
         for name, sql in _AUDIT.items()
     }
     # Sent in time and read too late: what had to wait for a free thread. A buffering proxy in front makes these fewer.
     waited = sum(sent < end <= recorded[name] for name, (sent, _) in found.receipts.items())  # type: ignore[operator]
     outside = sum(not sent <= recorded[name] <= answered for name, (sent, answered) in found.receipts.items())  # type: ignore[operator]
     p50, p95, p99 = percentiles(found.upload_ms)
-    wanted = plan.teams * A_DAY + plan.straddling
+    wanted = plan.teams * PER_DAY + plan.straddling
     tables = [
         Table(
             "Uploads",
@@ -257,9 +257,9 @@ def _section(cluster: Cluster, found: UploadResults, end: datetime, plan: Upload
         *(Figure.at_most(name, count, 0) for name, count in audit.items()),
     ]
     how = (
-        f"{plan.teams} teams send {A_DAY} pictures of noise each, and one too many, within the last {plan.seconds:g} s "
-        f"of a week, each waiting for its answers; {plan.straddling} more begin before the end and send their last "
-        "byte after it. 2 processes of 16 threads and PostgreSQL on one machine, together with all who "
+        f"{plan.teams} teams send {PER_DAY} pictures of noise each, and one too many, within the last "
+        f"{plan.seconds:g} s of a week, each waiting for its answers; {plan.straddling} more begin before the end and "
+        "send their last byte after it. 2 processes of 16 threads and PostgreSQL on one machine, together with all who "
         "send; one reader goes through the public pages meanwhile."
     )
     return Section("Last minute of a week", how, tables, figures)

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 # A ratio that is this much worse than the one in results.json fails, also where its goal is met.
-MAX_LOST = 0.15
+MAX_RATIO_LOSS = 0.15
 _HOW = "Written by `make bench`. Ratios count: they are taken within one run."
 
 
@@ -39,9 +39,9 @@ class Figure:
         return self.measured >= self.goal if self.more else self.measured <= self.goal
 
     def is_worse_than(self, before: float) -> bool:
-        """Say whether it is a ratio that lost more than MAX_LOST of what it was."""
+        """Say whether it is a ratio that lost more than MAX_RATIO_LOSS of what it was."""
         better, worse = (before, self.measured) if self.more else (self.measured, before)
-        return bool(self.floor) and worse < (1 - MAX_LOST) * better
+        return bool(self.floor) and worse < (1 - MAX_RATIO_LOSS) * better
 
     def row(self) -> list[str]:
         """Return its row in the table of all figures."""

@@ -22,7 +22,7 @@ from bench.week import Week
 
 MIN_PER_SECOND = 60_000
 MIN_COPY_RATIO = 0.16
-MAX_GROWTH_MB = 80
+MAX_GROWTH_MIB = 80
 _COPY = "COPY (SELECT * FROM labeling_response ORDER BY id) TO STDOUT WITH CSV"
 
 
@@ -67,7 +67,7 @@ def _section(week: Week, released: Sequence[dict[str, Any]], copied: Sequence[fl
         [
             Figure.at_least("responses/s into all tables", speed, MIN_PER_SECOND),
             Figure.at_least("responses/s into all tables, share", share, MIN_COPY_RATIO, floor="COPY of the answers"),
-            Figure.at_most("memory growth of the whole release", growth, MAX_GROWTH_MB, " MiB"),
+            Figure.at_most("memory growth of the whole release", growth, MAX_GROWTH_MIB, " MiB"),
         ],
         {"released": list(released), "copied_seconds": list(copied)},
     )

@@ -15,7 +15,7 @@ from bench.servers import Cluster, python
 from bench.week import Week
 
 MAX_SECONDS, MAX_SECONDS_LARGE = 5, 20
-MAX_MEMORY_MB = 250
+MAX_MEMORY_MIB = 250
 _LOOK_SECONDS = 0.2
 _ROWS_ALONE = (
     "import sys; from pathlib import Path; from adjudication.verify import verify; "
@@ -59,7 +59,7 @@ def run(
         [
             Figure.at_most(f"{small[2]:,} responses, small pictures", float(small[3]), MAX_SECONDS, " s"),
             Figure.at_most(f"{most[2]:,} responses, tiny pictures", float(most[3]), MAX_SECONDS_LARGE, " s"),
-            Figure.at_most(f"memory for {most[2]:,} responses", float(most[4]), MAX_MEMORY_MB, " MiB"),
+            Figure.at_most(f"memory for {most[2]:,} responses", float(most[4]), MAX_MEMORY_MIB, " MiB"),
         ],
     )
 

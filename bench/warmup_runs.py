@@ -18,7 +18,7 @@ from defense_kit.allocator import keep_memory
 from defense_kit.harness import DefenseSession
 from defense_kit.warmup.attacks import SIDE, Attack, AttackedPicture, AttackResult, Rows, as_floats
 from defense_kit.warmup.boundary import BoundaryState, boundary, distance
-from defense_kit.warmup.measure import max_running, rows_of_batch
+from defense_kit.warmup.measure import attacks_at_once, rows_of_batch
 from defense_kit.warmup.pictures import attacked_picture
 from defense_kit.warmup.scheduler import Scheduler
 from defense_kit.warmup.spsa import first_move
@@ -157,7 +157,7 @@ def steady_speed(place: Path, attacks: Iterable[Attack], speed: Speed, pictures:
     """
     moments, batch = list[tuple[float, int]](), rows_of_batch(speed.attack, speed.rows, pictures)
     with started(place, speed.rows) as defense:
-        running = min(pictures, max_running(speed.attack, batch))
+        running = min(pictures, attacks_at_once(speed.attack, batch))
         scheduler, began = Scheduler[int](defense, batch=batch, max_running=running), time.perf_counter()
 
         def note() -> None:

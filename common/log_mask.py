@@ -23,7 +23,7 @@ _SECRET_NAMES = (
     "token|password|passwd|passphrase|secret|otp|proof|recovery_code|api_?key|session_?(?:id|key)|authorization|cookie"
 )
 _HIDDEN = "…"
-_MAX_ENCODED = 5
+_MAX_DECODING_ROUNDS = 5
 _MAX_VALUE_CHARACTERS = 4000
 
 _STARTS = sorted({link.partition("<")[0] for link in SECRET_LINKS}, key=len, reverse=True)
@@ -65,7 +65,7 @@ def mask(line: str) -> str:
 def _without_encoded(found: "re.Match[str]") -> str:
     """Return a word with percent signs, cut where a secret begins once all of it is decoded."""
     plain = found[0]
-    for _ in range(_MAX_ENCODED):
+    for _ in range(_MAX_DECODING_ROUNDS):
         plain = unquote(plain)
     link, other = _ENCODED_LINK.search(plain), _PAIR.search(plain) or _RANDOM.search(plain)
     cuts = [link.end(1)] if link else []

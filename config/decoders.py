@@ -7,7 +7,7 @@ fails for a missing place and for one that no longer exists. Each limit is the c
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from accounts.passkeys import MAX_CHARACTERS as MAX_CREDENTIAL_CHARACTERS
+from accounts.passkeys import MAX_CREDENTIAL_CHARACTERS
 from adjudication import mirror
 from adjudication.signatures import signed_note
 from adjudication.verifier import release_zip, untrusted_files
@@ -40,12 +40,14 @@ class DecodingLimits:
 
 
 _PICTURE = DecodingLimits(
-    bytes_in=decoding.MAX_BYTES,
+    bytes_in=decoding.MAX_PICTURE_BYTES,
     bytes_out=decoding.MAX_PIXELS * 4,
     pieces=image_headers.MAX_CHUNKS,
     seconds=decoding.DECODING.seconds,
 )
-_HEADERS = DecodingLimits(decoding.MAX_BYTES, image_headers.MAX_EXTRA_BYTES, image_headers.MAX_CHUNKS, REQUEST_SECONDS)
+_HEADERS = DecodingLimits(
+    decoding.MAX_PICTURE_BYTES, image_headers.MAX_EXTRA_BYTES, image_headers.MAX_CHUNKS, REQUEST_SECONDS
+)
 _JSON = DecodingLimits(json_parser.MAX_BYTES, json_parser.MAX_BYTES, json_parser.MAX_LEVELS, REQUEST_SECONDS)
 _FORM = DecodingLimits(body_limits.DEFAULT_BYTES, body_limits.DEFAULT_BYTES, outlines.MAX_CORNERS, REQUEST_SECONDS)
 _ARCHIVE = DecodingLimits(
@@ -97,8 +99,8 @@ BOUNDED: Mapping[str, DecodingLimits] = {
         MAX_UPLOAD_BYTES, MAX_UPLOAD_BYTES, body_limits.MAX_FIELDS, uploads.MAX_ENTRIES * REQUEST_SECONDS
     ),
     "contest/api/defense_calls.py:Defenses": DecodingLimits(
-        stakes_uploads.MAX_BYTES,
-        stakes_uploads.MAX_BYTES,
+        stakes_uploads.MAX_SUBMISSION_BYTES,
+        stakes_uploads.MAX_SUBMISSION_BYTES,
         body_limits.MAX_FIELDS,
         HAND_IN_SECONDS,
     ),
@@ -138,7 +140,7 @@ BOUNDED: Mapping[str, DecodingLimits] = {
     "adjudication/verifier/untrusted_files.py:read_json": _RELEASE_LIST,
     "adjudication/signatures/signed_note.py:bytes_in_base64": _NOTE,
     "adjudication/verifier/release_zip.py:_open_zip": DecodingLimits(
-        release_zip.MAX_BYTES, release_zip.MAX_BYTES, untrusted_files.MAX_MANIFEST_BYTES, mirror.SECONDS
+        release_zip.MAX_RELEASE_BYTES, release_zip.MAX_RELEASE_BYTES, untrusted_files.MAX_MANIFEST_BYTES, mirror.SECONDS
     ),
 }
 

@@ -158,7 +158,7 @@ PASSWORD_RESET_TIMEOUT = 24 * 3600
 SIGNED_IN_RELATED = ("tasker",)
 # Names the role of an account in a word, for the audit trail.
 AUDIT_ROLE_OF = "accounts.roles.audit_role_of"
-AXES_FAILURE_LIMIT = "accounts.rate_limits.max_tries"
+AXES_FAILURE_LIMIT = "accounts.rate_limits.allowed_tries"
 AXES_COOLOFF_TIME = 1
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True

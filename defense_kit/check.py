@@ -60,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--pictures", type=Path, metavar="FILE.npy", help="uint8 pictures [N, S, S, 3]; otherwise 40 drawn ones"
     )
-    rows = partial(bounded_number, least=1, most=MAX_ROWS)
+    rows = partial(bounded_number, minimum=1, maximum=MAX_ROWS)
     check.add_argument("--batch-size", type=rows, default=BATCH_SIZE, help="rows of a batch (default: %(default)s)")
     check.add_argument(
         "--seconds-per-picture",

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from defense_kit import frames
-from defense_kit.faults import Fault, RunnerFault
+from defense_kit.faults import MAX_TEXT_CHARACTERS, Fault, RunnerFault
 from defense_kit.logs import readable
 
 Pixels = NDArray[np.uint8]
@@ -163,5 +163,5 @@ def cause(text: str) -> Fault:
 
 def read_error(payload: bytes | bytearray) -> RunnerFault:
     """Return the fault that an ERROR frame stands for, with its text cleaned for showing."""
-    text = readable(payload.decode("utf-8", "replace"), frames.MAX_TEXT_BYTES)
+    text = readable(payload.decode("utf-8", "replace"), MAX_TEXT_CHARACTERS)
     return RunnerFault(cause(text), text or "the program sent an ERROR without a text")

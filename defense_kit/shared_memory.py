@@ -18,9 +18,9 @@ _PAGE = 4096  # bytes; each place begins on a page of its own
 _DESCRIPTOR_BYTES = array.array("i").itemsize
 
 
-def receive_descriptor(connection: socket.socket, most: int) -> Tuple[bytes, Optional[int]]:
+def receive_descriptor(connection: socket.socket, max_bytes: int) -> Tuple[bytes, Optional[int]]:
     """Return at most so many bytes, and the descriptor beside them if there is one."""
-    data, beside, _, _ = connection.recvmsg(most, socket.CMSG_SPACE(_DESCRIPTOR_BYTES))
+    data, beside, _, _ = connection.recvmsg(max_bytes, socket.CMSG_SPACE(_DESCRIPTOR_BYTES))
     for level, kind, content in beside:
         if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
             (descriptor,) = array.array("i", content)

@@ -78,7 +78,7 @@ ACTIONS = (
 )
 _DEFAULTS = {action.name: action.key for action in ACTIONS}
 # How far a traced line may lie from its corners, in pixels of a picture 299 wide.
-_FINEST, _COARSEST = 0.25, 6.0
+_MIN_SIMPLIFY, _MAX_SIMPLIFY = 0.25, 6.0
 # Brightness and contrast, in percent of the picture's own.
 _MIN_PERCENT, _MAX_PERCENT = 50, 200
 # Preferences for displaying pictures, with their defaults.
@@ -178,9 +178,12 @@ def _read_percent(name: str, value: Any) -> int:
 
 
 def _read_simplify(value: Any) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and _FINEST <= value <= _COARSEST:
+    if isinstance(value, int | float) and not isinstance(value, bool) and _MIN_SIMPLIFY <= value <= _MAX_SIMPLIFY:
         return value
-    words = _now("Send simplify as a number from %(least)s to %(most)s.") % {"least": _FINEST, "most": _COARSEST}
+    words = _now("Send simplify as a number from %(least)s to %(most)s.") % {
+        "least": _MIN_SIMPLIFY,
+        "most": _MAX_SIMPLIFY,
+    }
     raise InvalidInput(words, "invalid", field="simplify")
 
 

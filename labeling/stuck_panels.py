@@ -24,7 +24,7 @@ from policy.selectors import largest_panel_dealt
 # A tasker without an answer for so long is away; a panel that waits only for such taskers is stuck.
 AWAY_AFTER = timedelta(days=3)
 # At most so many panels of each kind are checked, the longest waiting first.
-MAX_SEARCHED = 200
+MAX_PANELS_PER_KIND = 200
 _LAPSED = (AssignmentState.EXPIRED, AssignmentState.RELEASED)
 
 
@@ -105,7 +105,7 @@ class _Crew:
 
 def _may_be_stuck(crew: _Crew, now: datetime) -> list[Panel]:
     opened = Panel.objects.filter(state=PanelState.OPEN)
-    found = {panel.pk: panel for rows in _panels_asked_in_vain(opened) for panel in rows[:MAX_SEARCHED]}
+    found = {panel.pk: panel for rows in _panels_asked_in_vain(opened) for panel in rows[:MAX_PANELS_PER_KIND]}
     size = largest_panel_dealt()
     if len(crew.people) < size:
         found |= _oldest_of_each_level(opened)
@@ -116,7 +116,7 @@ def _may_be_stuck(crew: _Crew, now: datetime) -> list[Panel]:
 
 def _oldest_of_each_level(opened: QuerySet[Panel]) -> dict[int, Panel]:
     levels = (opened.filter(missing=missing).select_related("image") for missing in ALL_LEVELS)
-    rows = (panel for level in levels for panel in level.order_by("waiting_since", "pk")[:MAX_SEARCHED])
+    rows = (panel for level in levels for panel in level.order_by("waiting_since", "pk")[:MAX_PANELS_PER_KIND])
     return {panel.pk: panel for panel in rows}
 
 

@@ -9,7 +9,8 @@ from django.utils.translation import gettext, gettext_noop, override
 
 from common.audit.trail import audit
 from common.database.deadlocks import retry_on_deadlock
-from common.errors import Conflict, InvalidInput
+from common.errors import Conflict
+from common.typed import clean_words
 from labeling import leases, voiding
 from labeling.enums import MonitoringAction, TaskerState
 from labeling.models import MonitoringEvent, Notice, StateChange, Tasker, Voiding
@@ -119,14 +120,8 @@ def answers_void(*, tasker: Tasker, since: datetime | None, reason: str, by: Use
 
 
 def _checked(reason: str) -> str:
-    reason = reason.replace("\x00", "").strip()
-    if not reason:
-        raise InvalidInput("Give the reason: the tasker reads it, and it stays on record.", "invalid", field="reason")
-    if len(reason) > MAX_REASON_CHARACTERS:
-        raise InvalidInput(
-            f"Give the reason in at most {MAX_REASON_CHARACTERS:,} characters.", "invalid", field="reason"
-        )
-    return reason
+    ask = "Give the reason: the tasker reads it, and it stays on record."
+    return clean_words(reason, field="reason", ask=ask, max_length=MAX_REASON_CHARACTERS)
 
 
 def _tell(tasker: Tasker, code: str, reason: str, now: datetime, event: MonitoringEvent | None = None) -> None:

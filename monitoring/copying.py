@@ -28,7 +28,7 @@ ALIKE_BY_CHANCE = 0.05  # of outlines by two people on their own; at most
 SIDED_BY_CHANCE = 0.5  # of splits in which the two agree; at least assumed
 NEAR_SECONDS = 30.0  # a lag this near to the usual one counts as the same
 NEAR_BY_CHANCE = 0.5  # of lags of two people on their own; at most
-MIN_TIMES = 30  # least number of shared pictures for comparing times taken
+MIN_SHARED_PICTURES = 30  # least number of shared pictures for comparing times taken
 MAX_FALSE_ALARM_CHANCE = 1e-6  # chance that one look at all pairs accuses anybody wrongly
 SEVERAL_OTHERS = 0  # key in place of a third tasker where several others agree, so that no single record explains them
 _MIN_CHANCE = 1e-300
@@ -228,7 +228,7 @@ def _log_of(k: int, n: int, p: float) -> float:
 
 def correlation_of_logs(pairs: Sequence[tuple[float, float]]) -> float | None:
     """Return Pearson's correlation of the logarithms; None with too few, or when one of them never varies."""
-    if len(pairs) < MIN_TIMES:
+    if len(pairs) < MIN_SHARED_PICTURES:
         return None
     xs, ys = ([math.log(max(0.1, pair[side])) for pair in pairs] for side in (0, 1))
     mean_x, mean_y = math.fsum(xs) / len(xs), math.fsum(ys) / len(ys)

@@ -14,12 +14,14 @@ from django.db.models import Exists, OuterRef, QuerySet
 from common.audit.trail import audit
 from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
+from common.typed import clean_words
 from labeling.enums import Answer, KnownUse, PanelState, Topic
 from labeling.marking import STATEMENTS
 from labeling.models import GoldMark, KnownPicture, Panel
 from labeling.more_taskers import newest_panel_locked
 from labeling.outline_gate import class_to_outline
 from labeling.outlines import read_outline
+from monitoring.actions import MAX_REASON_CHARACTERS
 from monitoring.answer_rows import AnswerRow, answer_rows, by_panel, company_of, counted_on_complete_panels
 from monitoring.rules import majority_of
 from monitoring.tasker_figures import Proportion
@@ -220,9 +222,8 @@ def gold_pictures() -> QuerySet[KnownPicture]:
 @transaction.atomic
 def gold_retire(*, known: KnownPicture, reason: str, by: User, now: datetime) -> None:
     """Retire a gold picture: it is never dealt again; its marks stay. InvalidInput without a reason."""
-    reason = reason.replace("\x00", "").strip()
-    if not reason:
-        raise InvalidInput("Give the reason: it stays on record.", "invalid", field="reason")
+    ask = "Give the reason: it stays on record."
+    reason = clean_words(reason, field="reason", ask=ask, max_length=MAX_REASON_CHARACTERS)
     _change(known, "This gold picture is retired already.", retired_at=now, retired_because=reason)
     _record("gold.retire", known, by, now, reason)
 

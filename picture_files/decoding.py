@@ -20,9 +20,9 @@ from picture_files.image_headers import ImageContainer, inspect
 from picture_files.png import pixels_sha256
 from picture_files.refusals import BLACK_AND_WHITE, CMYK, GREYSCALE, LOSSY, PALETTE, PictureRefused, refused
 
-__all__ = ["MAX_BYTES", "MAX_PIXELS", "CanonicalPicture", "PictureRefused", "read_attack", "read_dataset"]
+__all__ = ["MAX_PICTURE_BYTES", "MAX_PIXELS", "CanonicalPicture", "PictureRefused", "read_attack", "read_dataset"]
 
-MAX_BYTES = 20 * 1024 * 1024
+MAX_PICTURE_BYTES = 20 * 1024 * 1024
 MAX_PIXELS = 20_000_000
 # Real sRGB profiles have 0.4 to 61 KB.
 MAX_PROFILE_BYTES = 64 * 1024
@@ -102,8 +102,8 @@ def read_dataset(data: bytes, *, size: int) -> CanonicalPicture:
 
 def _checked_outside(data: bytes) -> ImageContainer:
     """Check all that needs no decoding: bytes, format, claimed size, frames."""
-    if len(data) > MAX_BYTES:
-        raise refused("too_many_bytes", most=MAX_BYTES // 1024**2)
+    if len(data) > MAX_PICTURE_BYTES:
+        raise refused("too_many_bytes", most=MAX_PICTURE_BYTES // 1024**2)
     container = inspect(data)
     if container.width < 1 or container.height < 1:
         raise refused("no_pixels")

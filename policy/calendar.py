@@ -34,7 +34,7 @@ Zones = Sequence[tuple[datetime, str]]
 """From when on which zone held, oldest first; the first one held before its time too."""
 
 # The largest offset of a zone from UTC: local midnight is at most this far from midnight in UTC.
-_FARTHEST = timedelta(hours=15)
+_MAX_UTC_OFFSET = timedelta(hours=15)
 _WEEK = timedelta(days=7)
 
 
@@ -94,7 +94,7 @@ def _start(saturday: date, zone: str | Zones) -> datetime:
 def _zone_of_week(saturday: date, zones: Zones) -> str:
     """Return the zone in force when the week beginning on this day began."""
     about = _midnight(saturday, "UTC")
-    if not any(about - _FARTHEST < since <= about + _FARTHEST for since, _ in zones):
+    if not any(about - _MAX_UTC_OFFSET < since <= about + _MAX_UTC_OFFSET for since, _ in zones):
         return zone_at(about, zones)
     return zone_at(_start(saturday, zones), zones)
 

@@ -20,7 +20,7 @@ from picture_files.png import PictureDamaged, decode_png, pixels_sha256
 from picture_files.store import picture_key, picture_store, write_whole
 
 MIN_FREE_BYTES = 10 << 30
-_MIN_FREE_SHARE = 20  # of a small disk: one part in this many
+_FREE_DIVISOR = 20  # of a small disk: one part in this many
 _CHECKSUM_BYTES = 8
 
 log = structlog.get_logger(__name__)
@@ -132,7 +132,7 @@ def make_room(min_free: int = MIN_FREE_BYTES) -> int:
     if not folder.is_dir():
         return 0
     disk = shutil.disk_usage(folder)
-    least = min(min_free, disk.total // _MIN_FREE_SHARE)
+    least = min(min_free, disk.total // _FREE_DIVISOR)
     return _delete_oldest(folder, 2 * least - disk.free) if disk.free < least else 0
 
 

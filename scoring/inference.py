@@ -27,7 +27,7 @@ from defense_kit.protocol import Pixels
 from scoring.machine import processor_name
 
 Numbers = NDArray[np.float32]
-MAX_BEGUN = 2
+MAX_STARTED = 2
 _SWITCH_SECONDS = 0.00005  # after which a waiting thread requests the interpreter
 
 
@@ -63,12 +63,12 @@ def tune_process() -> None:
 
 @cache
 def _waiting_batches() -> "SimpleQueue[Callable[[], None] | None]":
-    """Return the queue of batches for at most MAX_BEGUN threads, among which torch's threads are divided.
+    """Return the queue of batches for at most MAX_STARTED threads, among which torch's threads are divided.
 
     Why not an executor: docs/decisions/0037.
     """
     threads = load_torch().get_num_threads()
-    batches, waiting = min(MAX_BEGUN, threads), SimpleQueue[Callable[[], None] | None]()
+    batches, waiting = min(MAX_STARTED, threads), SimpleQueue[Callable[[], None] | None]()
     workers = [
         Thread(target=_work_on, args=(waiting, threads // batches), name="network", daemon=True) for _ in range(batches)
     ]
@@ -188,7 +188,9 @@ class TorchForward:
         self._network = network.eval().to(device)
         shape = (rows, image_size, image_size, 3)
         place = OnCard if device == "cuda" else OnProcessor
-        self._places: deque[OnCard | OnProcessor] = deque(place(torch, self._network, shape) for _ in range(MAX_BEGUN))
+        self._places: deque[OnCard | OnProcessor] = deque(
+            place(torch, self._network, shape) for _ in range(MAX_STARTED)
+        )
         self._begun: deque[OnCard | OnProcessor] = deque()
 
     def send(self, images: Pixels) -> None:

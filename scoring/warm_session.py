@@ -10,7 +10,7 @@ from scoring.runner import DefenseRunner, Runner, RunnerFault
 from scoring.services import PreferredRuns
 
 # Afterwards the work that waits longest has its turn: runs of the loaded defense must not block others for ever.
-MAX_IN_A_ROW = 32
+MAX_RUNS_IN_A_ROW = 32
 
 log = structlog.get_logger(__name__)
 FindRunner = Callable[[Defense], Runner]
@@ -30,8 +30,8 @@ class WarmSession:
 
     @property
     def preferred(self) -> PreferredRuns | None:
-        """Return which runs fit the open session; None without a session, and after each MAX_IN_A_ROW runs."""
-        return None if self._loaded is None or self._runs % MAX_IN_A_ROW == 0 else self._loaded[0]
+        """Return which runs fit the open session; None without a session, and after each MAX_RUNS_IN_A_ROW runs."""
+        return None if self._loaded is None or self._runs % MAX_RUNS_IN_A_ROW == 0 else self._loaded[0]
 
     def session(self, run: Run, image_size: int, cancelled: Callable[[], bool] = never_stopped) -> DefenseRunner:
         """Return a session for `run`: the open one if it is for the same, else a new one; RunnerFault if none starts.

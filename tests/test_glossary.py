@@ -34,7 +34,7 @@ def table() -> tuple[set[str], set[str]]:
     return kept, replaced - kept
 
 
-def python() -> dict[str, Path]:
+def python_modules() -> dict[str, Path]:
     """Return the modules of the applications and of the defense kit, by their names."""
     return sources() | {str(path.relative_to(ROOT)): path for path in (ROOT / "defense_kit").rglob("*.py")}
 
@@ -47,11 +47,7 @@ WORDS, REPLACED = table()
 KNOWN = {singular(word) for word in WORDS | ORDINARY | PARTS_OF_A_SITE}
 MODELS = sorted({model.__name__ for app in FOLDERS for model in apps.get_models() if model.__module__.startswith(app)})
 TEMPLATES = ROOT / "templates"
-OTHER_LIMITS = re.compile(
-    r"^(?:export )?(?:const )?(?:[A-Z_0-9]+, )*"
-    r"(_?(?:MOST|LEAST|FEWEST|LONGEST|SHORTEST|LARGEST|SMALLEST)(?:_[A-Z_]+)?)[ ,]",
-    re.MULTILINE,
-)
+OTHER_LIMIT = re.compile(r"(?:^|_)(?:MOST|LEAST|FEWEST|LONGEST|SHORTEST|LARGEST|SMALLEST|FARTHEST)(?:_|$)")
 GIVEN_BY_DJANGO = {"Command", "Migration"}
 FOLDER_NAMES = sorted(str(each.relative_to(TEMPLATES)) for each in TEMPLATES.rglob("*") if each.is_dir())
 
@@ -70,7 +66,7 @@ def test_each_ordinary_word_is_used_and_none_is_explained() -> None:
 
 def test_a_class_has_its_name_alone() -> None:
     places = defaultdict(list)
-    for name, path in python().items():
+    for name, path in python_modules().items():
         for statement in ast.parse(path.read_text()).body:
             if isinstance(statement, ast.ClassDef) and statement.name not in GIVEN_BY_DJANGO:
                 places[statement.name].append(name)
@@ -78,6 +74,11 @@ def test_a_class_has_its_name_alone() -> None:
 
 
 def test_a_limit_is_named_max_or_min() -> None:
-    scripts = {str(path.relative_to(ROOT)): path for path in (ROOT / "static/js").rglob("*.js")}
-    found = {name: OTHER_LIMITS.findall(path.read_text()) for name, path in (python() | scripts).items()}
-    assert {name: names for name, names in found.items() if names} == {}
+    scripts = "".join(path.read_text() for path in (ROOT / "static/js").rglob("*.js"))
+    found = set(re.findall(r"\b(?:const|let) ([A-Z][A-Z_0-9]+) =", scripts))
+    for path in python_modules().values():
+        for statement in ast.parse(path.read_text()).body:
+            if isinstance(statement, ast.Assign | ast.AnnAssign):
+                names = (each for each in ast.walk(statement) if isinstance(each, ast.Name))
+                found |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    assert len(found) > 1_000 and sorted(filter(OTHER_LIMIT.search, found)) == []

@@ -220,10 +220,10 @@ UPLOADS = {
     "attacks/send/": MAX_UPLOAD_BYTES,
     "api/v1/attacks/": MAX_UPLOAD_BYTES,
     "organizer/pictures/import/": MAX_UPLOAD_BYTES,
-    "team/defenses/new/": defense_uploads.MAX_BYTES,
-    "team/defenses/<str:public_id>/source/": defense_uploads.MAX_BYTES,
+    "team/defenses/new/": defense_uploads.MAX_SUBMISSION_BYTES,
+    "team/defenses/<str:public_id>/source/": defense_uploads.MAX_SUBMISSION_BYTES,
     "team/defenses/pieces/<slug:field>/<slug:file>/": PIECE_BYTES,
-    "api/v1/defenses/": defense_uploads.MAX_BYTES,
+    "api/v1/defenses/": defense_uploads.MAX_SUBMISSION_BYTES,
 }
 
 

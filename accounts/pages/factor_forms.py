@@ -70,7 +70,9 @@ class NewPasskeyForm(Form):
     """The passkey that the browser created, after the password was given in this session."""
 
     name = forms.CharField(required=False, widget=forms.HiddenInput)
-    credential = forms.CharField(required=False, max_length=passkeys.MAX_CHARACTERS, widget=forms.HiddenInput)
+    credential = forms.CharField(
+        required=False, max_length=passkeys.MAX_CREDENTIAL_CHARACTERS, widget=forms.HiddenInput
+    )
 
     def __init__(self, *arguments: Any, request: HttpRequest, user: User, **named: Any) -> None:
         super().__init__(*arguments, **named)

@@ -30,7 +30,7 @@ from common.web.lists import ListFilter, page_of
 from common.web.page import page
 from policy.selectors import policy_in_force
 
-_PER_PAGE = 50
+PAGE_SIZE = 50
 _MAX_INVITATIONS = 200
 _random = SystemRandom()
 
@@ -99,7 +99,7 @@ def _people_page(request: HttpRequest, form: Form, sent: Form) -> HttpResponse:
     now, filtered = timezone.now(), AccountFilter(request, search_accounts(""))
     context = {
         "invitations": [(each, invitation_state(each, now=now)) for each in _waiting_first(now)],
-        "page": page_of(request, filtered.rows, _PER_PAGE),
+        "page": page_of(request, filtered.rows, PAGE_SIZE),
         "filter": filtered,
         "form": form,
         "sent": sent,

@@ -15,8 +15,8 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from accounts.passkeys import MAX_CHARACTERS, sign_in_begin
-from accounts.rate_limits import LINKS, MAX_NAMES_PER_MINUTE, is_of_letters, max_tries, too_many_names
+from accounts.passkeys import MAX_CREDENTIAL_CHARACTERS, sign_in_begin
+from accounts.rate_limits import LINKS, MAX_NAMES_PER_MINUTE, allowed_tries, is_of_letters, too_many_names
 from accounts.session_store import CodeNeeded
 
 # The names of the sign-in form's fields, so that other pages can separate them from their own fields.
@@ -48,7 +48,7 @@ class SignInForm(AuthenticationForm):
             }
         ),
     )
-    passkey = forms.CharField(required=False, max_length=MAX_CHARACTERS)
+    passkey = forms.CharField(required=False, max_length=MAX_CREDENTIAL_CHARACTERS)
     proof = forms.CharField(required=False, max_length=1000)
     code_step = False
     proof_given = ""
@@ -145,7 +145,7 @@ def locked_out(request: HttpRequest, response: HttpResponse, credentials: dict[s
         username = (credentials or {}).get("username", "")
         links, letters = username == LINKS, is_of_letters(username)
         context = {
-            "limit": names or max_tries(request, credentials),
+            "limit": names or allowed_tries(request, credentials),
             "names": names,
             "minute": minute,
             "links": links,

@@ -24,7 +24,7 @@ from policy.numbers import Policy
 _RATIO = re.compile(r"[1-9]\d{0,8}/[1-9]\d{0,8}", re.ASCII)
 _VERSION = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 _MAX_REASON_CHARACTERS = 10_000
-_MAX_WORD_CHARACTERS = 80
+_MAX_NUMBER_CHARACTERS = 80
 _MAX_VERSIONS = 1_000
 _NO_ZONES = (
     "This Python has no database of time zones, and the weeks of this contest begin by one. "
@@ -146,7 +146,7 @@ def _policy(version: str, numbers: Any) -> Policy:
     """Read the numbers of one version; refuse values of another type, or too long to be read cheaply."""
     if _VERSION.fullmatch(version) is None:
         raise ValueError("a version is a number from 1 on")
-    if not isinstance(numbers, dict) or any(len(str(each)) > _MAX_WORD_CHARACTERS for each in numbers.values()):
+    if not isinstance(numbers, dict) or any(len(str(each)) > _MAX_NUMBER_CHARACTERS for each in numbers.values()):
         raise ValueError("no numbers by their names")
     if _RATIO.fullmatch(numbers["min_box_fraction"]) is None:
         raise ValueError("min_box_fraction is no ratio like 1/4")

@@ -68,15 +68,16 @@ class EarlierReleases:
     left_out: str = ""
 
 
-def earlier_releases(manifest: Manifest, beside: Path, previous: Path | None, max_bytes: int) -> EarlierReleases:
+def earlier_releases(manifest: Manifest, beside: Path, previous: Path | None, memory_left: int) -> EarlierReleases:
     """Follow the chain back from a release until one is missing. `beside` is the folder of its neighbours; `previous`
-    is the folder of the one before it, if that is elsewhere. `max_bytes` is how much memory they may take."""
+    is the folder of the one before it, if that is elsewhere. `memory_left` is what
+    the rows of the releases may take, in bytes."""
     found: list[EarlierRelease] = []
     whole, left_out = True, ""
     for before in _chain_before(manifest, beside, previous):
         if before is None:
             whole = False
-        elif max_bytes < 0 or (max_bytes := max_bytes - before.memory) < 0:
+        elif memory_left < 0 or (memory_left := memory_left - before.memory) < 0:
             whole, left_out = False, left_out or before.manifest.name
         else:
             found.append(before)

@@ -25,7 +25,7 @@ from adjudication.verifier.untrusted_files import MAX_MANIFEST_BYTES, NotAReleas
 Progress: TypeAlias = Callable[[str, int, int], None]
 
 # The size limit of a release, as a zip and unpacked: a hundred thousand pictures of two megabytes are less.
-MAX_BYTES = 1 << 38
+MAX_RELEASE_BYTES = 1 << 38
 # The size limit of the zip's own directory, which is held in memory: 200,000 files fit.
 MAX_HELD_BYTES = 1 << 26
 MAX_ENTRIES = 200_000
@@ -211,7 +211,7 @@ def _checked(packed: zipfile.ZipFile, name: str) -> _Entries:
         entries[path] = entry
     if form.MANIFEST not in entries:
         raise DamagedZip(f"it holds no {form.MANIFEST}")
-    _check_size("it", sum(entry.file_size for entry in entries.values()), MAX_BYTES)
+    _check_size("it", sum(entry.file_size for entry in entries.values()), MAX_RELEASE_BYTES)
     _check_size(form.MANIFEST, entries[form.MANIFEST].file_size, MAX_MANIFEST_BYTES)
     return entries
 

@@ -225,9 +225,9 @@ class RowIndex(Mapping[Key, Row]):
 class RowMemory:
     """The limit of memory for the rows of all tables of a release, and what is left of it."""
 
-    def __init__(self, folder: Path, most: int = MAX_HELD_BYTES) -> None:
-        """Begin with all of it `left` for the release in `folder`; `most` is in bytes."""
-        self._folder, self._most, self.left = folder, most, most
+    def __init__(self, folder: Path, max_bytes: int = MAX_HELD_BYTES) -> None:
+        """Begin with `max_bytes` left for the release in `folder`."""
+        self._folder, self._max_bytes, self.left = folder, max_bytes, max_bytes
 
     def take(self, table: str, row: Row) -> None:
         """Take the memory of a row and of what is derived from it; raises NotARelease where too little is left."""
@@ -239,4 +239,6 @@ class RowMemory:
         """Take so many bytes for a table; raises NotARelease where too few are left."""
         self.left -= number
         if self.left < 0:
-            raise NotARelease(f"{self._folder}: {table}: its rows take more than {self._most >> 20:,} MiB of memory")
+            raise NotARelease(
+                f"{self._folder}: {table}: its rows take more than {self._max_bytes >> 20:,} MiB of memory"
+            )

@@ -107,9 +107,9 @@ def _check_valid(file: str, row: Row, column: str, valid: Mapping[str, str], fin
         findings.add_cell(file, row, column, f"not before {valid[row['image_id']]}, its ruling")
 
 
-def _check_round(file: str, row: Row, most: int, findings: Findings) -> None:
-    if not 1 <= int(row["round"]) <= most:
-        findings.add_cell(file, row, "round", f"1 to {most}")
+def _check_round(file: str, row: Row, max_round: int, findings: Findings) -> None:
+    if not 1 <= int(row["round"]) <= max_round:
+        findings.add_cell(file, row, "round", f"1 to {max_round}")
 
 
 def check_found(release: CheckedRelease, findings: Findings) -> None:

@@ -28,7 +28,7 @@ _INVISIBLE = frozenset(
 
 
 def printable(value: object, max_characters: int = MAX_LINE_CHARACTERS) -> str:
-    """Return a value as one line of at most `max_characters`, and one for each cut.
+    """Return a value as one line of at most `max_characters` characters, and one more for each cut.
 
     Characters with an effect on terminals are replaced: escape codes, ends of lines, marks that change the direction,
     invisible characters, halves of a surrogate pair.

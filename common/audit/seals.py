@@ -10,14 +10,14 @@ from django.db.models import QuerySet
 from common.audit.chain import ChainEnd, ChainRow, digest, private_part, problem, public_part, sealed
 from common.models import AuditCheck, AuditEntry, AuditSeal, AuditUnsealed
 
-AT_ONCE = 1_000
+BATCH_SIZE = 1_000
 CHECK_EVERY = timedelta(days=1)
 log = structlog.get_logger(__name__)
 _CHUNK = 2_000
 
 
 def seal_entries() -> int:
-    """Seal the first unsealed rows, at most AT_ONCE, in the order of their numbers; returns how many.
+    """Seal the first unsealed rows, at most BATCH_SIZE, in the order of their numbers; returns how many.
 
     If two sweeps run at once, only one seals: numbers and rows of seals are unique, and the other changes nothing.
     """
@@ -34,7 +34,7 @@ def seal_entries() -> int:
 
 
 def _seal_after(end: ChainEnd) -> int:
-    entries = [row.entry for row in AuditUnsealed.objects.select_related("entry").order_by("entry")[:AT_ONCE]]
+    entries = [row.entry for row in AuditUnsealed.objects.select_related("entry").order_by("entry")[:BATCH_SIZE]]
     AuditSeal.objects.bulk_create(_seals(end, entries))
     AuditUnsealed.objects.filter(entry__in=[entry.pk for entry in entries]).delete()
     return len(entries)

@@ -55,12 +55,12 @@ class BodyLimits(MiddlewareMixin):
         self, request: HttpRequest, view: Callable[..., Any], args: Any, values: Any
     ) -> HttpResponse | None:
         """Return the refusal; None lets the view have the request."""
-        most = body_limit(view)
+        max_bytes = body_limit(view)
         stated = request.META.get("CONTENT_LENGTH") or "0"
-        if stated.isascii() and stated.isdecimal() and (len(stated) > _MAX_DIGITS or int(stated) > most):
-            return _refused(request, view, _too_large(most))
+        if stated.isascii() and stated.isdecimal() and (len(stated) > _MAX_DIGITS or int(stated) > max_bytes):
+            return _refused(request, view, _too_large(max_bytes))
         if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
-            return _take_chunks(request, view, most)
+            return _take_chunks(request, view, max_bytes)
         return None
 
 

@@ -23,7 +23,8 @@ class FormRenderer(TemplatesSetting):
 
 
 class TextField(forms.CharField):
-    """Text of at most `max_length` characters; with `rows`, in a text area of this height.
+    """Text of at most `max_length` characters, and one more for the service to refuse; with `rows`, in a text area of
+    this height.
 
     The server does not validate it here: the service says what is missing or too long, for pages and programs alike.
     """

@@ -20,10 +20,10 @@ from contest.api.bodies import Body
 from contest.api.lists import list_page
 from contest.appeals.grounds import AlreadyAppealed, reader_for
 from contest.appeals.services import (
-    MAX_CHARACTERS,
+    MAX_ARGUMENT_CHARACTERS,
     MAX_MARK_CHARACTERS,
     MAX_MARKS,
-    MINIMUM_TEXT,
+    MIN_TEXT,
     appeal_send,
     appeals_of_team,
     decision_of,
@@ -79,7 +79,7 @@ class AppealIn(Body):
     image = serializers.CharField(max_length=16, help_text="The ID of the picture.")
     argument = serializers.CharField(
         trim_whitespace=True,
-        help_text=f"Why the ruling is wrong: {MINIMUM_TEXT}, and at most {MAX_CHARACTERS:,} characters.",
+        help_text=f"Why the ruling is wrong: {MIN_TEXT}, and at most {MAX_ARGUMENT_CHARACTERS:,} characters.",
     )
     marks = Marks(
         required=False,

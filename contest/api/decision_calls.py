@@ -13,14 +13,14 @@ from rest_framework.views import APIView
 
 from adjudication.counting import CHOICES, Ballot
 from adjudication.rules import REASONS
-from adjudication.services import MAX_CHARACTERS
+from adjudication.services import MAX_EXPLANATION_CHARACTERS
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from contest.api.bodies import Body
 from contest.appeals.services import case_of_appeal
 from contest.board.cases import (
     MAX_VOTE_CHARACTERS,
-    MINIMUM_TEXT,
+    MIN_TEXT,
     VoteCount,
     ballot_of,
     case_opened_by,
@@ -69,7 +69,7 @@ class DecisionIn(Body):
         required=False,
         allow_blank=True,
         max_length=MAX_VOTE_CHARACTERS,
-        help_text=f"Your own words on your vote: none, or {MINIMUM_TEXT}.",
+        help_text=f"Your own words on your vote: none, or {MIN_TEXT}.",
     )
     public = serializers.BooleanField(required=False, help_text="Publish your words with the decision.")
     seen = serializers.CharField(
@@ -78,7 +78,7 @@ class DecisionIn(Body):
     explanation = serializers.CharField(
         required=False,
         allow_blank=True,
-        max_length=MAX_CHARACTERS,
+        max_length=MAX_EXPLANATION_CHARACTERS,
         help_text="The public explanation; an overrule needs one that says something.",
     )
 

@@ -28,7 +28,7 @@ from contest.defenses import entries, selectors
 from contest.defenses.eligibility import eligibilities_waiting, failures
 from contest.defenses.stake_rows import defense_json, newest_stake_rows
 from contest.record.defense_figures import defense_breaks
-from contest.web.defense_uploads import FILES, MAX_BYTES, TEXTS, expect_upload, read_submission
+from contest.web.defense_uploads import FILES, MAX_SUBMISSION_BYTES, TEXTS, expect_upload, read_submission
 from labeling.pages.shapes import ErrorOut
 from policy.selectors import policy_in_force
 from scoring.enums import EligibilityCondition
@@ -148,7 +148,7 @@ class DefenseIn(serializers.Serializer[Any]):
     weights = serializers.FileField(required=False)
 
 
-@limit_body(MAX_BYTES)
+@limit_body(MAX_SUBMISSION_BYTES)
 class Defenses(APIView):
     """The defenses of the contest."""
 

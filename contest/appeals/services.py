@@ -26,7 +26,7 @@ from labeling.models import Image
 from policy.selectors import policy_in_force
 
 # Limits for an argument, and for the other side's answer.
-MINIMUM_TEXT, MAX_CHARACTERS = MinimumText(characters=40, words=6), 8_000
+MIN_TEXT, MAX_ARGUMENT_CHARACTERS = MinimumText(characters=40, words=6), 8_000
 MAX_MARKS, MAX_MARK_CHARACTERS = 20, 200
 _SIDES = ("x", "y", "width", "height")
 
@@ -70,13 +70,13 @@ def appeal_send(*, image: Image, team: Team, argument: str, marks: Sequence[Any]
 def validate_argument(typed: str) -> str:
     """Return a cleaned argument; InvalidInput (`argument`) for one that says too little or is too long."""
     ask = "Write why the ruling is wrong."
-    return validate_text(typed, field="argument", ask=ask, minimum=MINIMUM_TEXT, max_length=MAX_CHARACTERS)
+    return validate_text(typed, field="argument", ask=ask, minimum=MIN_TEXT, max_length=MAX_ARGUMENT_CHARACTERS)
 
 
 def validate_answer(typed: str) -> str:
     """Return the cleaned answer to an argument; InvalidInput (`words`) as for an argument."""
     ask = "Write what the board should know."
-    return validate_text(typed, field="words", ask=ask, minimum=MINIMUM_TEXT, max_length=MAX_CHARACTERS)
+    return validate_text(typed, field="words", ask=ask, minimum=MIN_TEXT, max_length=MAX_ARGUMENT_CHARACTERS)
 
 
 def validate_marks(typed: Sequence[Any], image: Image) -> list[dict[str, Any]]:

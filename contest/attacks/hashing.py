@@ -48,10 +48,10 @@ def as_array(kept: Sequence[int]) -> Hashes:
     return np.array(kept, dtype=np.int64).view(np.uint64)
 
 
-def near(bits: int, others: Hashes, *, within: int, most: int) -> list[tuple[int, int]]:
-    """Return (place in `others`, distance in bits) of at most `most` hashes that differ in `within` bits or fewer, the
+def near(bits: int, others: Hashes, *, within: int, limit: int) -> list[tuple[int, int]]:
+    """Return (place in `others`, distance in bits) of at most `limit` hashes that differ in `within` bits or fewer, the
     nearest first."""
     distances = np.bitwise_count(others ^ np.uint64(bits))
     places = np.flatnonzero(distances <= within)
-    order = places[np.argsort(distances[places], kind="stable")][:most]
+    order = places[np.argsort(distances[places], kind="stable")][:limit]
     return [(int(place), int(distances[place])) for place in order]

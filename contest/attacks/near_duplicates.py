@@ -59,7 +59,7 @@ def _rehashed() -> Iterator[tuple[Image, int]]:
 def _pairs(
     image: Image, bits: int, known: list[int], others: Hashes, within: int, now: datetime
 ) -> Iterator[NearDuplicate]:
-    for place, distance in near(bits, others, within=within, most=MAX_PAIRS):
+    for place, distance in near(bits, others, within=within, limit=MAX_PAIRS):
         yield NearDuplicate(image=image, like_id=known[place], distance=distance, found_at=now)
 
 

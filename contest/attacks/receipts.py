@@ -18,7 +18,7 @@ from contest.core.embargo import public_attack_condition
 from contest.core.models import Attack, Team
 from contest.core.weeks import week_called, zone_of_week
 from labeling.notices import iso
-from picture_files.decoding import MAX_BYTES, MAX_PIXELS
+from picture_files.decoding import MAX_PICTURE_BYTES, MAX_PIXELS
 from picture_files.refusals import BLACK_AND_WHITE, CMYK, GREYSCALE, LOSSY, PALETTE, REFUSALS
 from policy.numbers import Policy
 
@@ -109,12 +109,12 @@ def upload_page_config(team: Team, *, policy: Policy, now: datetime) -> dict[str
         "send": reverse("attacks-send"),
         "signIn": f"{reverse('sign-in')}?next={reverse('attacks')}",
         "size": policy.image_size,
-        "mostBytes": MAX_BYTES,
-        "mostPixels": MAX_PIXELS,
-        "mostUpload": MAX_ZIP_BYTES,
-        "mostEntries": MAX_ENTRIES,
+        "maxBytes": MAX_PICTURE_BYTES,
+        "maxPixels": MAX_PIXELS,
+        "maxUpload": MAX_ZIP_BYTES,
+        "maxEntries": MAX_ENTRIES,
         "left": quota.quota_left(team, policy=policy, now=now),
-        "aDay": policy.attacks_per_day,
+        "perDay": policy.attacks_per_day,
         "dayEnds": _day_ends(policy, now),
         "dayLeft": (quota.day_ends(policy, now) - now).total_seconds(),
         "known": known_pixels(team),

@@ -16,7 +16,7 @@ from policy.calendar import Week
 from scoring.models import Defense
 
 # How many pixel hashes of a team the upload page gets, to recognize pictures sent before.
-MAX_KNOWN = 2_000
+MAX_KNOWN_HASHES = 2_000
 
 
 def attacks_by_team(team: Team) -> QuerySet[Attack]:
@@ -98,7 +98,7 @@ def against_all(attack: Attack) -> str:
 
 def known_pixels(team: Team) -> list[str]:
     """Return the pixel hashes of what the team sent, the newest."""
-    newest: Any = attacks_by_team(team).values_list("image__pixels_sha256", flat=True)[:MAX_KNOWN]
+    newest: Any = attacks_by_team(team).values_list("image__pixels_sha256", flat=True)[:MAX_KNOWN_HASHES]
     return list(newest)
 
 

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from common.errors import DomainError, InvalidInput
 from common.zips import TAIL_BYTES, ZipRefused, zip_size
-from picture_files.decoding import MAX_BYTES
+from picture_files.decoding import MAX_PICTURE_BYTES
 from picture_files.refusals import refused
 
 MAX_ZIP_BYTES = 32 * 1024 * 1024
@@ -62,8 +62,8 @@ def read_uploaded_files(files: Iterable[Uploaded]) -> Iterator[UploadedFile]:
 
 
 def _checked(name: str, data: bytes) -> UploadedFile:
-    if len(data) > MAX_BYTES:
-        return UploadedFile(name, refused=refused("too_many_bytes", most=MAX_BYTES // 1024**2))
+    if len(data) > MAX_PICTURE_BYTES:
+        return UploadedFile(name, refused=refused("too_many_bytes", most=MAX_PICTURE_BYTES // 1024**2))
     return UploadedFile(name, data)
 
 
@@ -125,7 +125,7 @@ def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, room: int) -> bytes:
         raise _wrong("This picture is packed in a way that is not read here. Use plain zip (deflate).", "wrong_zip")
     try:
         with archive.open(entry) as packed:
-            data = packed.read(min(MAX_BYTES, room) + 1)
+            data = packed.read(min(MAX_PICTURE_BYTES, room) + 1)
     # NotImplementedError is how the library refuses a way of compressing that it does not read.
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError):
         raise _wrong("This picture is damaged in the zip. Make the zip again.", "damaged_zip") from None

@@ -28,7 +28,7 @@ from contest.core.models import Case
 LOOK_EVERY = timedelta(seconds=15)
 _LAST_LOOK = "cases-last-look"
 # Members are reminded of a case at most once in this time.
-PATIENCE = timedelta(days=1)
+REMINDER_INTERVAL = timedelta(days=1)
 ACTION = "case.remind"
 log = structlog.get_logger(__name__)
 
@@ -91,9 +91,9 @@ def _watch_quorum(case: Case, now: datetime) -> bool:
 
 
 def reminded_lately(cases: Iterable[str], *, now: datetime) -> Mapping[str, datetime]:
-    """Return public ID -> time of the last reminder, for the cases reminded of within PATIENCE."""
+    """Return public ID -> time of the last reminder, for the cases reminded of within REMINDER_INTERVAL."""
     wanted = set(cases)
-    rows = AuditEntry.objects.filter(action=ACTION, at__gt=now - PATIENCE).values_list("subject", "at")
+    rows = AuditEntry.objects.filter(action=ACTION, at__gt=now - REMINDER_INTERVAL).values_list("subject", "at")
     found = ((subject["case"][0], at) for subject, at in rows)
     return {public_id: at for public_id, at in found if public_id in wanted}
 

@@ -34,7 +34,7 @@ from policy.selectors import policy_in_force
 from scoring.models import Defense
 
 # Limits for a member's own words on a vote, and for the reason of a motion.
-MINIMUM_TEXT = MinimumText(characters=20, words=4)
+MIN_TEXT = MinimumText(characters=20, words=4)
 MAX_VOTE_CHARACTERS = 4_000
 SECONDS_UNTIL_RECORDED = 15
 
@@ -330,7 +330,7 @@ def _own_words(typed: str, public: bool) -> str:
     if not public and not typed.replace("\x00", "").strip():
         return ""
     ask = "Write what is to be published, or leave it unpublished." if public else "Say more on your vote, or nothing."
-    return validate_text(typed, field="words", ask=ask, minimum=MINIMUM_TEXT, max_length=MAX_VOTE_CHARACTERS)
+    return validate_text(typed, field="words", ask=ask, minimum=MIN_TEXT, max_length=MAX_VOTE_CHARACTERS)
 
 
 def lock_case(by: User, public_id: str, *, now: datetime) -> Case:

@@ -26,7 +26,7 @@ from contest.teams.arxiv import paper_id
 from contest.teams.inboxes import inbox, institution
 from contest.teams.models import Entitlement, PastMember
 
-MAX_CHARACTERS = 1_000
+MAX_DISCLOSURE_CHARACTERS = 1_000
 MAX_NAMED = 200
 _MIN_SPAN = timedelta(microseconds=1)
 _END = "conflict.end"
@@ -48,8 +48,8 @@ def conflict_declare(
     if since > now:
         raise InvalidInput("Give a day that has begun: a conflict counts from then on.", "invalid", field="since")
     told = words.replace("\x00", "").strip()
-    if len(told) > MAX_CHARACTERS:
-        raise InvalidInput(f"Write at most {MAX_CHARACTERS:,} characters.", "invalid", field="words")
+    if len(told) > MAX_DISCLOSURE_CHARACTERS:
+        raise InvalidInput(f"Write at most {MAX_DISCLOSURE_CHARACTERS:,} characters.", "invalid", field="words")
     User.objects.select_for_update(no_key=True).get(pk=member.pk)  # simultaneous requests wait for each other
     _refuse_same(member, team, kind)
     held = _hold_cases([team])
@@ -93,7 +93,7 @@ def conflict_end(*, conflict_id: int, reason: str, by: User, now: datetime) -> C
     InvalidInput without a reason, NotAllowed for a member whose conflict an organizer declared: an organizer ends it.
     A conflict found by the sweep is dismissed by an organizer instead. Conflict (`over`) for one that has ended.
     """
-    said = clean_words(reason, field="reason", ask=_ASK_WHY, max_length=MAX_CHARACTERS)
+    said = clean_words(reason, field="reason", ask=_ASK_WHY, max_length=MAX_DISCLOSURE_CHARACTERS)
     found = _lock_conflict(conflict_id)
     _check_may(by, found.member)
     if found.found:
@@ -136,7 +136,7 @@ def conflict_dismiss(*, conflict_id: int, reason: str, by: User, now: datetime) 
     """
     if not is_organizer(by):
         raise NotAllowed("Only organizers dismiss a conflict.", "not_an_organizer")
-    said = clean_words(reason, field="reason", ask=_ASK_WHY, max_length=MAX_CHARACTERS)
+    said = clean_words(reason, field="reason", ask=_ASK_WHY, max_length=MAX_DISCLOSURE_CHARACTERS)
     found = _lock_conflict(conflict_id)
     if not found.found:
         raise NotAllowed("A declared conflict is not dismissed: whoever declared it ends it.", "declared")

@@ -8,7 +8,7 @@ from django.db import transaction
 from adjudication.counting import OUTCOMES, Ballot
 from adjudication.enums import Reason, Verdict
 from adjudication.models import Ruling
-from adjudication.services import MAX_CHARACTERS, board_ruling_check, rule_by_board, validate_explanation
+from adjudication.services import MAX_EXPLANATION_CHARACTERS, board_ruling_check, rule_by_board, validate_explanation
 from common.audit.trail import audit
 from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, InvalidInput, NotAllowed
@@ -64,8 +64,8 @@ def case_decide(*, case: Case, seen: str, explanation: str, by: User, now: datet
 def _remarks(typed: str) -> str:
     """Return the remarks published with a decision that needs no explanation; InvalidInput if they are too long."""
     said = typed.replace("\x00", "").replace("\r\n", "\n").strip()
-    if len(said) > MAX_CHARACTERS:
-        raise InvalidInput(f"Write at most {MAX_CHARACTERS:,} characters.", "invalid", field="explanation")
+    if len(said) > MAX_EXPLANATION_CHARACTERS:
+        raise InvalidInput(f"Write at most {MAX_EXPLANATION_CHARACTERS:,} characters.", "invalid", field="explanation")
     return said
 
 

@@ -17,7 +17,7 @@ from common.audit.trail import audit
 from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, NotAllowed
 from common.typed import clean_words, validate_text
-from contest.board.cases import MINIMUM_TEXT, count_fields, count_of, disclose, lock_case, motion_case, vote_cast
+from contest.board.cases import MIN_TEXT, count_fields, count_of, disclose, lock_case, motion_case, vote_cast
 from contest.board.models import CaseDecision
 from contest.board.motion_handlers import dry_run
 from contest.board.recusal import recused_from, teams_of_case
@@ -26,7 +26,7 @@ from contest.core.enums import CaseKind, CaseOutcome, CaseState, DecisionKind, V
 from contest.core.models import Award, Case, Stake, Team
 from contest.defenses.selectors import owner_of
 from contest.defenses.stake_ends import lock_defenses
-from contest.defenses.staking import ASK_CRITERIA, MAX_CHARACTERS
+from contest.defenses.staking import ASK_CRITERIA, MAX_STATEMENT_CHARACTERS
 from contest.ledger.models import Account
 from contest.ledger.services import MAX_ENTRY_CHARACTERS
 from contest.ledger.withholding import subject_of
@@ -58,7 +58,7 @@ def motion_open(
     """
     if not is_on_board(by):
         raise NotAllowed("Only members of the review board decide this.", "not_on_board")
-    said = validate_text(reason, field="reason", ask=ASK_REASON, minimum=MINIMUM_TEXT, max_length=MAX_REASON_CHARACTERS)
+    said = validate_text(reason, field="reason", ask=ASK_REASON, minimum=MIN_TEXT, max_length=MAX_REASON_CHARACTERS)
     rows = {table: sorted(numbers) for table, numbers in subject.items()}
     teams = teams_concerned(rows)
     _hold(teams, rows)
@@ -140,7 +140,7 @@ def motion_drop(*, case: Case, by: User, now: datetime) -> CaseDecision:
 
 def stakes_move(defenses: Sequence[Defense], criteria: str, reason: str, *, by: User, now: datetime) -> Case:
     """Open a motion to stake defenses together, by criteria that are published (R32)."""
-    said = clean_words(criteria, field="criteria", ask=ASK_CRITERIA, max_length=MAX_CHARACTERS)
+    said = clean_words(criteria, field="criteria", ask=ASK_CRITERIA, max_length=MAX_STATEMENT_CHARACTERS)
     subject = {"defense": [each.pk for each in defenses]}
     return motion_open(DecisionKind.STAKE, subject=subject, reason=reason, by=by, now=now, criteria=said)
 

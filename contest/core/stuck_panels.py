@@ -7,7 +7,7 @@ from datetime import datetime
 from common.database.grouping import grouped
 from common.remembered import remembered
 from labeling.enums import StuckCause
-from labeling.stuck_panels import AWAY_AFTER, MAX_SEARCHED, StuckPanel, stuck_panels
+from labeling.stuck_panels import AWAY_AFTER, MAX_PANELS_PER_KIND, StuckPanel, stuck_panels
 
 FRESH_SECONDS = 60
 MAX_NAMED = 10
@@ -16,7 +16,7 @@ _DAYS = AWAY_AFTER.days
 
 @dataclass(frozen=True, slots=True)
 class StuckGroup:
-    """The stuck panels of one cause, the longest waiting first; at most MAX_SEARCHED of each kind are searched."""
+    """The stuck panels of one cause, the longest waiting first; MAX_PANELS_PER_KIND of each kind are searched."""
 
     cause: StuckCause
     panels: tuple[StuckPanel, ...]
@@ -35,7 +35,7 @@ class StuckGroup:
     def count_words(self) -> str:
         """Return how many pictures these are, in words."""
         count = len(self.panels)
-        more = " or more" if count >= MAX_SEARCHED else ""
+        more = " or more" if count >= MAX_PANELS_PER_KIND else ""
         return f"{count:,}{more} picture{'' if count == 1 else 's'}"
 
     @property

@@ -24,8 +24,8 @@ from contest.teams.services import lock_captain
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 
-MAX_BATCH = 50
-MAX_CHARACTERS = 4_000
+MAX_DEFENSES_AT_ONCE = 50
+MAX_STATEMENT_CHARACTERS = 4_000
 ASK_CRITERIA = "Give the criteria by which these were chosen: they are published."
 _ASK_WHY = "Say why the board should return it."
 MAX_RECEIPT_CHARACTERS = 200
@@ -43,9 +43,9 @@ def stake_batch(
     reason, Conflict for a defense that cannot be staked (`not_published`, `broken`, `staked` ...) and if the
     attackers' half has too little (`not_enough`).
     """
-    criteria = clean_words(criteria, field="criteria", ask=ASK_CRITERIA, max_length=MAX_CHARACTERS)
-    if not 0 < len(defenses) <= MAX_BATCH:
-        raise InvalidInput(f"Choose between 1 and {MAX_BATCH} defenses.", "invalid", field="defenses")
+    criteria = clean_words(criteria, field="criteria", ask=ASK_CRITERIA, max_length=MAX_STATEMENT_CHARACTERS)
+    if not 0 < len(defenses) <= MAX_DEFENSES_AT_ONCE:
+        raise InvalidInput(f"Choose between 1 and {MAX_DEFENSES_AT_ONCE} defenses.", "invalid", field="defenses")
     chosen = lock_defenses(defense.pk for defense in defenses)
     for defense in chosen:
         stakes_revive(defense, now=now)
@@ -177,7 +177,7 @@ def return_request(stake: Stake, reason: str, *, by: User, now: datetime) -> Sta
     Raises NotAllowed for others, InvalidInput without a reason, Conflict for one that is not at stake or was requested
     before.
     """
-    reason = clean_words(reason, field="reason", ask=_ASK_WHY, max_length=MAX_CHARACTERS)
+    reason = clean_words(reason, field="reason", ask=_ASK_WHY, max_length=MAX_STATEMENT_CHARACTERS)
     with transaction.atomic():
         team = lock_captain(by)
         found = lock_stake(stake.pk)

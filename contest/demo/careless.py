@@ -29,9 +29,9 @@ class _Gold(Random):
         return 0
 
 
-def gold_play(tasker: Tasker, *, policy: Policy, until: datetime, most: int) -> None:
-    """Let the careless tasker answer `most` gold pictures in the last minutes before `until`."""
-    for number in range(most, 0, -1):
+def gold_play(tasker: Tasker, *, policy: Policy, until: datetime, count: int) -> None:
+    """Let the careless tasker answer `count` gold pictures in the last minutes before `until`."""
+    for number in range(count, 0, -1):
         at = until - number * timedelta(minutes=1)
         found = leases.assignment_next(tasker=tasker, holding=(), policy=policy, now=at, rng=_Gold())
         if not isinstance(found, Assignment):

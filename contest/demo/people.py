@@ -31,7 +31,7 @@ from picture_files.decoding import read_dataset
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
 
-PATIENCE = timedelta(days=3)
+OVERDUE_AFTER = timedelta(days=3)
 # The motion for an award comes within a week after its appeals, which a newcomer may pass in one move of the clock.
 PATIENCE_WITH_AWARDS = timedelta(weeks=2)
 # The first three answer soon; the newcomer may sign in as one of the others, who answer only what is overdue.
@@ -87,7 +87,7 @@ def _label_as(name: str, now: datetime) -> int:
 
 def _is_theirs(name: str, panel: Panel, now: datetime) -> bool:
     """Say whether the tasker answers the picture now. They never claim another one: a picture is seen once (R8)."""
-    overdue = now - panel.waiting_since >= PATIENCE
+    overdue = now - panel.waiting_since >= OVERDUE_AFTER
     last_on_attack = panel.image.origin == Origin.ATTACK and panel.missing == 1
     return overdue or not (last_on_attack or name in LEFT_TO_THE_NEWCOMER)
 
@@ -116,7 +116,7 @@ def _by_pixels() -> Mapping[str, Photo]:
 
 def _left_alone(now: datetime) -> list[Case]:
     """Return the cases of rulings that nobody voted on."""
-    waiting = Case.objects.filter(kind=CaseKind.PICTURE, state=CaseState.OPEN, opened_at__lte=now - PATIENCE)
+    waiting = Case.objects.filter(kind=CaseKind.PICTURE, state=CaseState.OPEN, opened_at__lte=now - OVERDUE_AFTER)
     return list(waiting.exclude(pk__in=Vote.objects.values("case")))
 
 

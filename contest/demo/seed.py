@@ -96,7 +96,7 @@ def _gold(now: datetime) -> None:
     for candidate in gold_candidates(free_panels().filter(image__origin=Origin.DATASET))[:GOLD]:
         rows = counted_answers([candidate.panel.pk])[candidate.panel.pk]
         gold_add(panel=candidate.panel, expected=proposal(rows), gate=gate, by=organizer, now=now)
-    gold_play(Tasker.objects.get(user__username=CARELESS), policy=policy_in_force(now).policy, until=now, most=GOLD)
+    gold_play(Tasker.objects.get(user__username=CARELESS), policy=policy_in_force(now).policy, until=now, count=GOLD)
 
 
 def _people(now: datetime) -> dict[str, Team]:

@@ -1,4 +1,4 @@
-"""Notifies attackers of their breaks after PATIENCE, owners of broken defenses with the week's release (R24, R29)."""
+"""Notifies attackers of their breaks after GROUPING_DELAY, owners of defenses with the week's release (R24, R29)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,9 +15,9 @@ from contest.core.publication import released
 from contest.core.weeks import week_at
 from contest.defenses.selectors import first_sent_at, owner_of
 from contest.outbox.grouped_facts import (
+    GROUPING_DELAY,
+    MAX_FACT_AGE,
     MAX_NAMED,
-    NEWS,
-    PATIENCE,
     attacks_by_team_and_week,
     notified_facts,
     notify_facts,
@@ -32,7 +32,9 @@ from scoring.models import Defense
 def _news(now: datetime) -> QuerySet[Break]:
     """Return the breaks in force that are recent enough to report, each picture and defense once."""
     same = breaks_in_force().filter(defense=OuterRef("defense"), image=OuterRef("image"), pk__lt=OuterRef("pk"))
-    rows = breaks_in_force().filter(~Exists(same), found_at__gte=now - NEWS, defense__published_at__isnull=False)
+    rows = breaks_in_force().filter(
+        ~Exists(same), found_at__gte=now - MAX_FACT_AGE, defense__published_at__isnull=False
+    )
     return rows.select_related("defense__entry__team", "image").order_by("found_at", "pk")
 
 
@@ -54,7 +56,7 @@ def _notify_broke(
     known = NotifiedFact.objects.filter(kind=MessageKind.ATTACK_BROKE, fact__in=[each.pk for _, each in pairs])
     before = set(known.values_list("team", "fact"))
     fresh = [(attack, each) for attack, each in pairs if (attack.team_id, each.pk) not in before]
-    if not fresh or min(each.found_at for _, each in fresh) > now - PATIENCE:
+    if not fresh or min(each.found_at for _, each in fresh) > now - GROUPING_DELAY:
         return 0
     return notify_facts(
         team,

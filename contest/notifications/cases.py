@@ -18,7 +18,7 @@ from contest.core.enums import CaseKind, CaseOutcome, CaseState, MessageKind
 from contest.core.models import Case, Team
 from contest.core.publication import released
 from contest.core.teams import final_team
-from contest.outbox.grouped_facts import NEWS, notified_facts
+from contest.outbox.grouped_facts import MAX_FACT_AGE, notified_facts
 from contest.outbox.models import NotifiedFact
 
 
@@ -27,7 +27,7 @@ def notify_cases(*, now: datetime) -> int:
 
     Each party of a case is handled once: later events are reported at once.
     """
-    news = released("case__image__") & ~released("case__image__", by=now - NEWS)
+    news = released("case__image__") & ~released("case__image__", by=now - MAX_FACT_AGE)
     unseen = ~notified_facts(MessageKind.CASE_DECIDED, fact="case_id", team=OuterRef("team_id"))
     rows = CaseParty.objects.filter(news, unseen, case__kind=CaseKind.PICTURE).order_by("pk")
     related = ("case__decision__case", "case__image", "case__ruling__image", "case__result__image", "team__merged_into")

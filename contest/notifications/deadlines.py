@@ -12,7 +12,7 @@ from contest.core.enums import AppealSide, EntitlementState, EntitlementStepKind
 from contest.core.models import Attack, Team
 from contest.core.teams import final_team
 from contest.notifications.verdicts import defending_teams, grounds_not_notified, in_contest_time
-from contest.outbox.grouped_facts import MAX_NAMED, NEWS, notify_facts, receipts_of, senders_may_know
+from contest.outbox.grouped_facts import MAX_FACT_AGE, MAX_NAMED, notify_facts, receipts_of, senders_may_know
 from contest.outbox.writing import notify
 from contest.teams.letters import link_to
 from contest.teams.models import Entitlement
@@ -33,7 +33,7 @@ def notify_appeals_closing(*, now: datetime) -> int:
 
 def _senders(now: datetime) -> Iterator[Team]:
     """Yield the teams with a picture that was rejected lately."""
-    rejected = Ruling.objects.filter(verdict=Verdict.REJECTED, decided_at__gte=now - NEWS)
+    rejected = Ruling.objects.filter(verdict=Verdict.REJECTED, decided_at__gte=now - MAX_FACT_AGE)
     sent = Attack.objects.filter(senders_may_know(now=now), image__in=rejected.values("image"))
     for team in Team.objects.filter(attacks__in=sent).distinct().order_by("pk"):
         yield final_team(team)

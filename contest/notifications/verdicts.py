@@ -19,9 +19,9 @@ from contest.core.models import Attack, Stake, Team
 from contest.core.teams import teams_counted_together
 from contest.defenses.selectors import owner_of
 from contest.outbox.grouped_facts import (
+    GROUPING_DELAY,
+    MAX_FACT_AGE,
     MAX_NAMED,
-    NEWS,
-    PATIENCE,
     attacks_by_team_and_week,
     notified_facts,
     notify_facts,
@@ -37,10 +37,10 @@ from policy.selectors import policy_at
 def notify_verdicts(*, now: datetime) -> int:
     """Tell senders the verdicts on their pictures, once, those of a team and week together; return how many messages.
 
-    They are sent when no picture of the team's week waits for a verdict, or the oldest verdict has waited for PATIENCE.
-    The service that changes a verdict later sends its own message.
+    They are sent when no picture of the team's week waits for a verdict, or the oldest verdict has waited for
+    GROUPING_DELAY. The service that changes a verdict later sends its own message.
     """
-    lately = Ruling.objects.filter(image=OuterRef("image"), decided_at__gte=now - NEWS)
+    lately = Ruling.objects.filter(image=OuterRef("image"), decided_at__gte=now - MAX_FACT_AGE)
     is_new = ~notified_facts(MessageKind.ATTACK_VERDICTS, fact="image_id", team=OuterRef("team_id"))
     rows = Attack.objects.filter(senders_may_know(now=now), Exists(lately), is_new).select_related("image", "team")
     groups = attacks_by_team_and_week(rows.order_by("received_at", "pk"))
@@ -50,7 +50,7 @@ def notify_verdicts(*, now: datetime) -> int:
 def _notify_verdicts(team: Team, week: str, attacks: Sequence[Attack], now: datetime) -> int:
     rulings = newest_rulings(attack.image_id for attack in attacks)
     oldest = min(ruling.decided_at for ruling in rulings.values())
-    if oldest > now - PATIENCE and _has_picture_without_verdict(team, week, now):
+    if oldest > now - GROUPING_DELAY and _has_picture_without_verdict(team, week, now):
         return 0
     return notify_facts(
         team,
@@ -103,7 +103,7 @@ def notify_valid(*, now: datetime) -> int:
 
 def _notify_valid(team: Team, now: datetime) -> int:
     fresh = grounds_not_notified(MessageKind.PICTURES_VALID, team, appealable(team, now, sides=[AppealSide.DEFENDER]))
-    if not fresh or min(each.ruling.decided_at for each in fresh) > now - PATIENCE:
+    if not fresh or min(each.ruling.decided_at for each in fresh) > now - GROUPING_DELAY:
         return 0
     return notify_facts(
         team,
@@ -130,7 +130,7 @@ def _valid(ground: AppealGround) -> dict[str, str]:
 
 def defending_teams(*, now: datetime) -> list[Team]:
     """Return the teams with a defense that is at stake, or was lately."""
-    lately = Q(ended_at__isnull=True) | Q(ended_at__gte=now - NEWS)
+    lately = Q(ended_at__isnull=True) | Q(ended_at__gte=now - MAX_FACT_AGE)
     begun = Stake.objects.filter(lately, staked_at__isnull=False).select_related("defense__entry__team")
     owners = (owner_of(stake.defense) for stake in begun.order_by("pk"))
     return list({owner.pk: owner for owner in owners if owner is not None}.values())

@@ -44,9 +44,9 @@ from policy.selectors import policy_in_force
 
 FRESH_SECONDS = 60
 # A picture is at risk if its chance to be finished in time is below this.
-SURE = 0.99
+MIN_PICTURE_CHANCE = 0.99
 # If a week's chance is below this, the page says how many more taskers would raise it to this.
-GOOD = 0.95
+MIN_WEEK_CHANCE = 0.95
 MORE_TASKERS = (1, 2, 3, 5, 10)
 MAX_PICTURES = 5_000
 MIN_ANSWERS = 20
@@ -71,7 +71,7 @@ class UnfinishedPicture:
     @property
     def at_risk(self) -> bool:
         """Say whether it may not be finished in time; False without a forecast."""
-        return self.chance is not None and self.chance < SURE
+        return self.chance is not None and self.chance < MIN_PICTURE_CHANCE
 
     @property
     def chance_words(self) -> str:
@@ -119,7 +119,7 @@ class Deadline:
     @property
     def unlikely(self) -> bool:
         """Say whether the week is so unlikely to be in time that somebody should act."""
-        return self.chance is not None and self.chance < GOOD
+        return self.chance is not None and self.chance < MIN_WEEK_CHANCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +354,7 @@ def _of_week(
         judged[at] = replace(judged[at], chance=result.chances[at])
     chance = result.of_all(places)
     risk = sum(judged[at].at_risk for at in places)
-    more = _more(queue, workers, hours, lost) if chance < GOOD else None
+    more = _more(queue, workers, hours, lost) if chance < MIN_WEEK_CHANCE else None
     return replace(week, chance=chance, at_risk=risk, given=result.answers, more=more)
 
 
@@ -366,7 +366,8 @@ def _to_the_hour(moment: datetime) -> datetime:
 def _more(queue: Sequence[Task], workers: Sequence[TaskerPace], hours: float, lost: float) -> int | None:
     """How many more taskers like the middle one would make it likely; None where ten would not."""
     for more in MORE_TASKERS:
-        if chance_of_all(queue, [*workers, *like_the_middle_one(workers, more)], hours=hours, lost=lost) >= GOOD:
+        everybody = [*workers, *like_the_middle_one(workers, more)]
+        if chance_of_all(queue, everybody, hours=hours, lost=lost) >= MIN_WEEK_CHANCE:
             return more
     return None
 

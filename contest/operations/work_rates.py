@@ -15,7 +15,7 @@ _DAY = timedelta(days=1)
 _HOUR = timedelta(hours=1)
 _MIDDLE = timedelta(minutes=30)
 # The forecast counts on at most this voided share: beyond it, anything would be a guess.
-_MAX_LOST = 0.5
+_MAX_VOIDED_SHARE = 0.5
 
 
 def people_at_work(now: datetime) -> Iterable[tuple[int, int, str]]:
@@ -77,4 +77,4 @@ def voided_share(hours: Mapping[int, Counter[int]], now: datetime) -> float:
     """The share of the last days' answers that was voided, so that their places are open again (R6)."""
     answers = sum(count.total() for count in hours.values())
     voided = VoidedResponse.objects.filter(response__submitted_at__gt=now - DAYS * _DAY).count()
-    return min(voided / answers, _MAX_LOST) if answers else 0.0
+    return min(voided / answers, _MAX_VOIDED_SHARE) if answers else 0.0

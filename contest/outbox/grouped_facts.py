@@ -17,9 +17,9 @@ from contest.outbox.models import NotifiedFact
 from contest.outbox.writing import notify
 
 # Facts of one kind wait this long for others, so that ten verdicts are one message.
-PATIENCE = timedelta(hours=6)
+GROUPING_DELAY = timedelta(hours=6)
 # Facts older than this are no news: no sweep reports them, even if no message did.
-NEWS = timedelta(days=60)
+MAX_FACT_AGE = timedelta(days=60)
 # The most facts that a message names.
 MAX_NAMED = 60
 

@@ -20,7 +20,7 @@ from contest.outbox.models import Posted
 AGAIN_AFTER = timedelta(minutes=30)
 MAX_TRIES = 5
 # The most letters of one sweep, so that other due work does not wait longer than these take.
-AT_ONCE = 50
+BATCH_SIZE = 50
 NOBODY = "Its reader has no address, or may not be told any more."
 _MAX_ERROR_CHARACTERS = Posted._meta.get_field("error").max_length or 0
 log = structlog.get_logger(__name__)
@@ -34,7 +34,7 @@ def post_due(rows: QuerySet[Any], write: Callable[[Any], EmailMessage | None], *
     """
     now = clock()
     due = rows.filter(Q(not_before__isnull=True) | Q(not_before__lte=now), taken_at__isnull=True, tries__lt=MAX_TRIES)
-    return sum(_post(rows, row, write, clock()) for row in due.order_by("pk")[:AT_ONCE])
+    return sum(_post(rows, row, write, clock()) for row in due.order_by("pk")[:BATCH_SIZE])
 
 
 def _post(rows: QuerySet[Any], row: Any, write: Callable[[Any], EmailMessage | None], now: datetime) -> int:

@@ -284,12 +284,13 @@ def _refuse_before(week: Week, rows: QuerySet[Any], tells: str) -> None:
 
 def _refuse_unreadable(content: ReleaseContent) -> None:
     """Refuse files that are larger than what a verifier or a mirror reads: nobody could check the release."""
-    for name, most in {**dict.fromkeys(content.hashes, MAX_FILE_BYTES), form.MANIFEST: MAX_MANIFEST_BYTES}.items():
+    for name, max_bytes in {**dict.fromkeys(content.hashes, MAX_FILE_BYTES), form.MANIFEST: MAX_MANIFEST_BYTES}.items():
         size = (content.path / name).stat().st_size
-        if size > most:
+        if size > max_bytes:
             raise Conflict(
-                f"Nothing was released: {name} has {size:,} bytes, and verifiers and mirrors read at most {most:,}. "
-                "Publish a version of them with higher limits (adjudication/verifier/untrusted_files.py) first.",
+                f"Nothing was released: {name} has {size:,} bytes, and verifiers and mirrors read at most "
+                f"{max_bytes:,}. Publish a version of them with higher limits "
+                "(adjudication/verifier/untrusted_files.py) first.",
                 "too_large",
             )
 

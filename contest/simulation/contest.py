@@ -40,7 +40,7 @@ WORK_BEGINS, OFFICE, NIGHT = timedelta(hours=8), timedelta(hours=10, minutes=30)
 AT_WORK = {True: 0.55, False: 0.2}  # the chance that somebody labels on a weekday, and at the weekend
 # Where an award can still come, the contest is followed this long beyond the last stake's time.
 AFTERWARDS = timedelta(days=35)
-QUIET_AT_LEAST = timedelta(days=24)
+MIN_QUIET = timedelta(days=24)
 FIRST_GOLD, GOLD_PER_WEEK = 16, 5
 MONDAY, SATURDAY = 0, 5
 # A run has a price of its own however few its pictures are, so that they are planned on some nights only.
@@ -72,7 +72,7 @@ def play_contest(plan: ContestPlan, say: Say) -> SimulationWorld:
 
 def _is_over(world: SimulationWorld, at: datetime) -> bool:
     """Say whether the contest is over: all released, all paid, and no stake that can still win."""
-    if at < world.end + QUIET_AT_LEAST:
+    if at < world.end + MIN_QUIET:
         return False
     last = max((until for stake in stakes_in_force() if (until := unbroken_until(stake))), default=world.end)
     if at >= max(last, world.end) + AFTERWARDS:

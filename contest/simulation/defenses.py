@@ -20,7 +20,7 @@ from scoring.runner import Pixels, ReferenceSession, RunnerFault
 DEVICE = "simulated"
 _STEP = 23
 # Two drawings differ in the mean by some 80 levels; noise of one level and a shift leave a view near 5.
-_MAX_UNLIKE = 20.0
+_MAX_MEAN_DIFFERENCE = 20.0
 
 
 class DrawnPictures:
@@ -44,7 +44,7 @@ class DrawnPictures:
         # |a - b|² = |a|² + |b|² - 2ab, of which |a|² does not change which is nearest.
         nearest = ((known**2).sum(axis=1)[None] - 2 * seen @ known.T).argmin(axis=1)
         apart = np.abs(seen - known[nearest]).mean(axis=1)
-        return [int(place) if far <= _MAX_UNLIKE else None for place, far in zip(nearest, apart, strict=True)]
+        return [int(place) if far <= _MAX_MEAN_DIFFERENCE else None for place, far in zip(nearest, apart, strict=True)]
 
 
 def _views(images: Pixels) -> NDArray[np.float32]:

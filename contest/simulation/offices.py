@@ -35,16 +35,16 @@ from scoring.trials.selectors import eligibility_of
 from scoring.trials.services import framework_check
 
 MONDAY, TUESDAY, THURSDAY, FRIDAY = 0, 1, 3, 4
-MIN_POOL = 12  # attacker prizes
+MIN_POOL_PRIZES = 12  # attacker prizes
 _ASKED_ABOUT = 5  # every so many-th paper is asked about before it is accepted
-CAREFUL_AFTER, CAREFUL_MAX = timedelta(days=6), 3
+CAREFUL_AFTER, MAX_CAREFUL_DEFENSES = timedelta(days=6), 3
 
 # Before the first week ------------------------------------------------------------------------------------------------
 
 
 def prepare(world: SimulationWorld) -> None:
     """Fill the pool, take pictures in to be labeled, and the private set; teams register in the first two days."""
-    prizes = max(MIN_POOL, world.plan.teams) * world.policy.attacker_prize_cents
+    prizes = max(MIN_POOL_PRIZES, world.plan.teams) * world.policy.attacker_prize_cents
     pool_deposit(cents=prizes + 1, reason="Given for the prizes.", by=world.organizer, now=world.now)
     for number in range(world.plan.taken_in):
         picture = paint(draw_picture(world.rng), 0.0, world.rng)
@@ -178,7 +178,7 @@ def _stake(world: SimulationWorld) -> None:
 
 def _proven(world: SimulationWorld, waiting: list[Defense]) -> list[Defense]:
     old = [each for each in waiting if each.published_at and world.now - each.published_at >= CAREFUL_AFTER]
-    return sorted(old, key=lambda each: (each.entry.opened_at is None, each.pk))[:CAREFUL_MAX]
+    return sorted(old, key=lambda each: (each.entry.opened_at is None, each.pk))[:MAX_CAREFUL_DEFENSES]
 
 
 def _withhold(world: SimulationWorld) -> None:

@@ -2,7 +2,7 @@
 
 import re
 
-MIN_CHARACTERS, MAX_CHARACTERS = 2, 40
+MIN_NAME_CHARACTERS, MAX_NAME_CHARACTERS = 2, 40
 # Names that the pages and the ledger use for themselves.
 TAKEN = frozenset({"unanimous", "contest", "the contest", "organizer", "organizers", "board", "review board", "pool"})
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._&+'-]*")
@@ -15,8 +15,8 @@ def tidy_name(typed: str) -> str:
 
 def name_problem(name: str) -> str:
     """Return in words why a team may not have this name; empty if it may."""
-    if not MIN_CHARACTERS <= len(name) <= MAX_CHARACTERS:
-        return f"A team's name has {MIN_CHARACTERS} to {MAX_CHARACTERS} characters."
+    if not MIN_NAME_CHARACTERS <= len(name) <= MAX_NAME_CHARACTERS:
+        return f"A team's name has {MIN_NAME_CHARACTERS} to {MAX_NAME_CHARACTERS} characters."
     if not _PLAIN.fullmatch(name):
         return (
             "A team's name has the letters A to Z, digits, blanks and . _ & + ' -, and begins with a letter or digit."

@@ -25,7 +25,7 @@ from contest.teams.inboxes import inbox
 from contest.teams.models import Entitlement, SamePersonHint
 
 # More accounts than this behind one client address mean an institute or a proxy, which is no hint.
-MAX_SHARING = 4
+MAX_ACCOUNTS_PER_ADDRESS = 4
 LOOK_EVERY = timedelta(hours=1)
 _LAST_LOOK = "same-persons-last-look"
 Pair = tuple[int, int]
@@ -107,7 +107,7 @@ def _by_address() -> Iterator[tuple[Pair, dict[str, Any]]]:
     for address, username, at in rows.values_list("ip_address", "username", "attempt_time"):
         if username in names:
             signed_in[str(address)][names[username]] = at
-    yield from _shared(accounts for accounts in signed_in.values() if 2 <= len(accounts) <= MAX_SHARING)
+    yield from _shared(accounts for accounts in signed_in.values() if 2 <= len(accounts) <= MAX_ACCOUNTS_PER_ADDRESS)
 
 
 def _shared(by_address: Iterable[dict[int, datetime]]) -> Iterator[tuple[Pair, dict[str, Any]]]:

@@ -29,7 +29,7 @@ FILES: Mapping[str, tuple[str, int]] = {
     "weights": ("file of weights", MAX_WEIGHTS_BYTES),
 }
 TEXTS = ("name", "licence", "description", "image")
-MAX_BYTES = sum(most for _, most in FILES.values()) + MIB
+MAX_SUBMISSION_BYTES = sum(max_bytes for _, max_bytes in FILES.values()) + MIB
 MIN_FREE_BYTES = 1 << 30
 # Files that come in one request, and files that come in pieces; abandoned ones are removed.
 UPLOAD, PIECES = ".upload", ".pieces"
@@ -51,7 +51,7 @@ class StreamedFiles(FileUploadHandler):
     def __init__(self, request: HttpRequest) -> None:
         super().__init__(request)
         self.refused: dict[str, str] = {}
-        self._most = 0
+        self._max_bytes = 0
 
     def new_file(self, field_name: str, *args: Any, **values: Any) -> None:
         """Begin a file."""
@@ -59,16 +59,16 @@ class StreamedFiles(FileUploadHandler):
         if field_name not in FILES:
             self.refused[field_name] = f"The file '{field_name}' is not known."
             raise SkipFile
-        self._most = FILES[field_name][1]
+        self._max_bytes = FILES[field_name][1]
         kept = NamedTemporaryFile(dir=upload_folder(), suffix=UPLOAD)  # noqa: SIM115 - it lives as long as the request
         # Django closes it by this name, where the rest of a file is skipped.
         self.file = UploadedFile(kept, self.file_name, self.content_type, 0, self.charset, self.content_type_extra)
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
         """Take a piece that begins at `start`."""
-        if start + len(raw_data) > self._most:
-            what, most = FILES[str(self.field_name)]
-            self.refused[str(self.field_name)] = too_large(what, most, str(self.field_name)).message
+        if start + len(raw_data) > self._max_bytes:
+            what, max_bytes = FILES[str(self.field_name)]
+            self.refused[str(self.field_name)] = too_large(what, max_bytes, str(self.field_name)).message
             raise SkipFile
         self.file.write(raw_data)
 
@@ -121,7 +121,7 @@ def stream_files(before: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
     def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         checked = csrf_protect(view)
 
-        @limit_body(MAX_BYTES)
+        @limit_body(MAX_SUBMISSION_BYTES)
         @csrf_exempt
         @wraps(view)
         def looked_at(request: HttpRequest, *args: Any, **values: Any) -> HttpResponse:

@@ -11,8 +11,8 @@ BATCH_SIZE, MAX_ROWS = 64, 256
 
 def add_arguments(command: argparse.ArgumentParser, *, of_contest: bool = False) -> None:
     """Declare what the command takes, beside the defense. `of_contest`: the contest has pictures and a folder."""
-    number = partial(bounded_number, least=2, most=100_000)
-    rows = partial(bounded_number, least=1, most=MAX_ROWS)
+    number = partial(bounded_number, minimum=2, maximum=100_000)
+    rows = partial(bounded_number, minimum=1, maximum=MAX_ROWS)
     command.add_argument(
         "--pictures", type=Path, required=not of_contest, metavar="FOLDER", help="with folders bird, bicycle"
     )
@@ -47,10 +47,10 @@ def _attacks(text: str) -> tuple[str, ...]:
     return names
 
 
-def bounded_number(text: str, *, least: int, most: int) -> int:
+def bounded_number(text: str, *, minimum: int, maximum: int) -> int:
     """Return the number that an argument is; ArgumentTypeError for anything else."""
-    if not text.isdecimal() or not least <= int(text) <= most:
-        raise argparse.ArgumentTypeError(f"expected a number from {least} to {most:,}")
+    if not text.isdecimal() or not minimum <= int(text) <= maximum:
+        raise argparse.ArgumentTypeError(f"expected a number from {minimum} to {maximum:,}")
     return int(text)
 
 

@@ -20,10 +20,10 @@ from defense_kit.warmup.methods import OURS, Method, max_steps, method_of
 from defense_kit.warmup.pictures import LabelledPicture
 from defense_kit.warmup.report import AttackTiming, Measured, MeasuredPicture
 from defense_kit.warmup.results import Results
-from defense_kit.warmup.scheduler import MAX_SENT, Scheduler, enough_running
+from defense_kit.warmup.scheduler import MAX_IN_FLIGHT, Scheduler, enough_running
 
 PROGRESS_SECONDS = 10.0
-MIN_BATCH = 8
+MIN_BATCH_ROWS = 8
 _RANDOMISED, _CHANGED = "randomised", "changed"  # what is kept of the checks, for a run that goes on
 _NO_PICTURE = np.zeros((0, 0, 3), np.float32)  # in place of one that is not needed any longer
 
@@ -71,7 +71,7 @@ class Measurement:
         there = self._results.pictures(self._kept_as(name))
         of = [each for each in self._chosen(name) if each.picture.key not in there]
         batch = rows_of_batch(name, self._batch, len(self._chosen(name)))
-        running = max_running(name, batch, self._method)
+        running = attacks_at_once(name, batch, self._method)
         scheduler = Scheduler[bytes](self._defense, batch=batch, max_running=running)
         checkpoints = Checkpoints(self._results, self._method.states.get(name), self._kept_as(name))
         begun = (
@@ -135,16 +135,16 @@ class Measurement:
         return self._defense.receive().scores
 
 
-def rows_of_batch(attack: str, most: int, pictures: int) -> int:
+def rows_of_batch(attack: str, max_rows: int, pictures: int) -> int:
     """Return how many rows each batch of an attack on so many pictures has.
 
     A picture of the boundary attack mostly waits for the answer to one row: batches of half of the pictures are full
-    while one is answered and the next one is made. Smaller ones than MIN_BATCH would cost a card as much.
+    while one is answered and the next one is made. Smaller ones than MIN_BATCH_ROWS would cost a card as much.
     """
-    return min(most, max(MIN_BATCH, -(-pictures // MAX_SENT))) if attack == "boundary" else most
+    return min(max_rows, max(MIN_BATCH_ROWS, -(-pictures // MAX_IN_FLIGHT))) if attack == "boundary" else max_rows
 
 
-def max_running(attack: str, batch: int, method: Method = OURS) -> int:
+def attacks_at_once(attack: str, batch: int, method: Method = OURS) -> int:
     """Return how many pictures to attack at once."""
     return enough_running(batch, method.rows_at_once[attack])
 

@@ -19,7 +19,7 @@ from defense_kit.frames import CLASSES
 from defense_kit.harness import BatchSession
 from defense_kit.warmup.attacks import Attack, AttackResult, Query, Rows, Scores, write_rows
 
-MAX_SENT = 2  # batches under way
+MAX_IN_FLIGHT = 2  # batches under way
 # A query goes before longer ones if it has at most so many rows, and at most this part of a batch: after each 64 rows
 # SPSA needs one answer before it has 64 again. Queries that have as many rows as there is `room` are all short while
 # many attacks run, so a long one waits only until few of them do.
@@ -85,7 +85,7 @@ class Scheduler(Generic[Key]):
 
     def __init__(self, defense: BatchSession, *, batch: int, max_running: int) -> None:
         self._defense, self._batch, self._max_running = defense, batch, max_running
-        self._max_short = min(SHORT_ROWS, SHORT_PART * batch)
+        self._max_short_rows = min(SHORT_ROWS, SHORT_PART * batch)
         self._short, self._long = deque[_Running[Key]](), deque[_Running[Key]]()  # with rows that were not sent
         self._under_way: deque[list[tuple[_Running[Key], int]]] = deque()  # of each batch: whose, and how many rows
         self._beginning: dict[Future[AttackResult | None], _Running[Key]] = {}
@@ -104,7 +104,7 @@ class Scheduler(Generic[Key]):
                 self._begin(more, beginners)
                 if self._filled is None and self._rows_waiting() >= self._enough():
                     self._fill(pool)
-                may_send = len(self._under_way) < MAX_SENT
+                may_send = len(self._under_way) < MAX_IN_FLIGHT
                 if may_send and self._filled is not None:
                     self._send(self._filled)
                 elif may_send and self._beginning:
@@ -119,7 +119,7 @@ class Scheduler(Generic[Key]):
     def room(self) -> int:
         """Return how many rows each attack may send at once before all together fill more than the batches that may be
         under way, at least 1."""
-        return max(1, MAX_SENT * self._batch // max(1, self._running))
+        return max(1, MAX_IN_FLIGHT * self._batch // max(1, self._running))
 
     def _next(self) -> deque[_Running[Key]]:
         """Return the attacks whose rows are sent next; empty where none waits."""
@@ -139,7 +139,7 @@ class Scheduler(Generic[Key]):
         unanswered = self._rows_waiting() + sum(taken for shares in self._under_way for _, taken in shares)
         if is_more_to_come or unanswered <= self._batch:
             return self._batch
-        return min(self._batch, unanswered // MAX_SENT)
+        return min(self._batch, unanswered // MAX_IN_FLIGHT)
 
     def _begin(self, more: Iterator[tuple[Key, Attack]], beginners: ThreadPoolExecutor) -> None:
         """Let attacks begin beside all else, until a batch is full or no more may run: it may take a tenth of a second
@@ -218,7 +218,7 @@ class Scheduler(Generic[Key]):
     def _placed(self, running: _Running[Key], result: AttackResult | None) -> Iterator[tuple[Key, AttackResult]]:
         """Have an attack wait with its rows; where it is over, yield its result."""
         if result is None:
-            (self._short if running.rows <= self._max_short else self._long).append(running)
+            (self._short if running.rows <= self._max_short_rows else self._long).append(running)
         else:
             self._running -= 1
             yield running.key, result
@@ -226,7 +226,7 @@ class Scheduler(Generic[Key]):
 
 def enough_running(batch: int, rows: int) -> int:
     """Return how many attacks, which wait for so many rows each, fill a batch while others are under way."""
-    return 2 + (MAX_SENT + 1) * batch // rows
+    return 2 + (MAX_IN_FLIGHT + 1) * batch // rows
 
 
 def _write_part(pieces: Sequence[_Piece], out: Rows, begin: int, end: int) -> None:

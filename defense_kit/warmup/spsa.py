@@ -15,7 +15,7 @@ from defense_kit.warmup.moves import bordered, moved
 from defense_kit.warmup.streams import Purpose, Streams
 
 SIDE_INSIDE = 184  # a black border of 20 pixels
-MAX_SHIFT, MAX_ANGLE = 18, 30
+MAX_SHIFT_PX, MAX_ANGLE_DEGREES = 18, 30
 
 EPSILON = np.float32(16 / 255)
 STEPS, PAIRS = 200, 32
@@ -33,8 +33,8 @@ def first_move(of: AttackedPicture, streams: Streams) -> Rows:
 def drawn_move(streams: Streams) -> tuple[float, float, float]:
     """Return the degrees, dx and dy of the first move."""
     draws = streams.draws(Purpose.MOVE)
-    dx, dy = draws.uniform(-MAX_SHIFT, MAX_SHIFT, 2)
-    return float(draws.uniform(-MAX_ANGLE, MAX_ANGLE)), float(dx), float(dy)
+    dx, dy = draws.uniform(-MAX_SHIFT_PX, MAX_SHIFT_PX, 2)
+    return float(draws.uniform(-MAX_ANGLE_DEGREES, MAX_ANGLE_DEGREES)), float(dx), float(dy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from labeling.selectors import forget_versions, instructions_in_force
 from labeling.states import tasker_state_change
 from policy.numbers import Policy
 
-MAX_CHARACTERS = 4_000
+MAX_INSTRUCTIONS_CHARACTERS = 4_000
 QUALIFIED = "qualified"
 
 
@@ -246,6 +246,6 @@ def _publish(version: InstructionVersion, now: datetime) -> None:
 
 def _checked(words: str, field: str) -> str:
     words = words.replace("\x00", "").strip()
-    if len(words) > MAX_CHARACTERS:
-        raise InvalidInput(f"Write at most {MAX_CHARACTERS:,} characters.", "too_long", field=field)
+    if len(words) > MAX_INSTRUCTIONS_CHARACTERS:
+        raise InvalidInput(f"Write at most {MAX_INSTRUCTIONS_CHARACTERS:,} characters.", "too_long", field=field)
     return words

@@ -8,20 +8,20 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 
 from common.web.forms import Form, TextField
-from labeling.learning.services import MAX_CHARACTERS, instructions_publish
+from labeling.learning.services import MAX_INSTRUCTIONS_CHARACTERS, instructions_publish
 from labeling.models import InstructionVersion
 from policy.numbers import Policy
 
-_MAX_SUMMARY_LENGTH = 400
+_MAX_SUMMARY_CHARACTERS = 400
 
 
 class InstructionsForm(Form):
     """A new version of the instructions; `in_force_from` is a time in UTC, None for at once."""
 
-    summary = TextField("What changed, in a sentence", max_length=_MAX_SUMMARY_LENGTH)
+    summary = TextField("What changed, in a sentence", max_length=_MAX_SUMMARY_CHARACTERS)
     clarification = TextField(
         "Clarification, shown with its date below the instructions (optional)",
-        max_length=MAX_CHARACTERS,
+        max_length=MAX_INSTRUCTIONS_CHARACTERS,
         rows=4,
         required=False,
     )

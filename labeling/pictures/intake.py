@@ -11,7 +11,7 @@ from picture_files.png import encode_png
 from picture_files.store import original_key, picture_key, picture_store
 from picture_files.store_transactions import storing_files
 
-MAX_CHARACTERS = 200
+MAX_PROVENANCE_CHARACTERS = 200
 _REQUIRED = ("source", "licence")
 
 
@@ -96,9 +96,9 @@ def checked_provenance(**provenance: str) -> dict[str, str]:
     for field, value in trimmed.items():
         if field in _REQUIRED and not value:
             raise InvalidInput(f"Give the {field} of the picture.", "no_provenance", field=field)
-        if len(value) > MAX_CHARACTERS or not value.isprintable():
+        if len(value) > MAX_PROVENANCE_CHARACTERS or not value.isprintable():
             raise InvalidInput(
-                f"The {field} must be one line of at most {MAX_CHARACTERS} characters.",
+                f"The {field} must be one line of at most {MAX_PROVENANCE_CHARACTERS} characters.",
                 "bad_provenance",
                 field=field,
             )

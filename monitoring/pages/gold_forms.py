@@ -13,6 +13,7 @@ from labeling.enums import Origin
 from labeling.models import KnownPicture, Panel
 from labeling.wording import ANSWERS
 from monitoring import gold_choice
+from monitoring.actions import MAX_REASON_CHARACTERS
 from policy.enums import OutlineGate
 
 _FACTS = [("", "Not marked"), (True, "True"), (False, "False")]
@@ -76,7 +77,7 @@ class GoldChangeForm(Form):
         choices=[("hold", "Hold"), ("let_go", "Let go"), ("retire", "Retire for ever")],
         error_messages={"required": _NO_ACTION, "invalid_choice": _NO_ACTION},
     )
-    reason = TextField("Reason", max_length=1000)
+    reason = TextField("Reason", max_length=MAX_REASON_CHARACTERS)
 
     def save(self, *, known: KnownPicture, by: User, now: datetime) -> str:
         """Change it; return what it is now."""

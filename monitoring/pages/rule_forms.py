@@ -13,7 +13,7 @@ from labeling.enums import MonitoringAction
 from monitoring.rule_changes import rule_add, rule_retire
 from monitoring.rules import COLLECTORS, COMPARISONS
 
-USUAL, MAX_PERIOD = timedelta(days=6), timedelta(days=92)
+DEFAULT_PERIOD, MAX_PERIOD = timedelta(days=6), timedelta(days=92)
 
 
 class RuleForm(Form):
@@ -55,7 +55,7 @@ class PeriodForm(Form):
 
     def __init__(self, typed: Mapping[str, str], today: date) -> None:
         is_typed = any(map(typed.get, ("from", "to")))
-        super().__init__(typed if is_typed else None, initial={"from": today - USUAL, "to": today})
+        super().__init__(typed if is_typed else None, initial={"from": today - DEFAULT_PERIOD, "to": today})
         self.fields = {"from": DayField("From"), "to": DayField("To")}
         self._today = today
 
@@ -67,12 +67,12 @@ class PeriodForm(Form):
 
     def _chosen(self) -> tuple[date, date]:
         last = min(self.cleaned_data.get("to") or self._today, self._today)
-        return self.cleaned_data.get("from") or last - USUAL, last
+        return self.cleaned_data.get("from") or last - DEFAULT_PERIOD, last
 
     @property
     def days(self) -> tuple[date, date]:
         """Return the first and the last day; those of the last week where the form is wrong."""
-        return self._chosen() if self.is_valid() else (self._today - USUAL, self._today)
+        return self._chosen() if self.is_valid() else (self._today - DEFAULT_PERIOD, self._today)
 
 
 class RetireRuleForm(Form):

@@ -21,8 +21,6 @@ from monitoring.models import TaskerLink
 from monitoring.tasker_rows import DEFAULT_SORTING, SORTINGS
 from policy.selectors import policy_in_force
 
-MAX_REASON_CHARACTERS = 1000
-
 
 class TaskerFilter(ListFilter):
     """Taskers by their state; `sort` is the order of the list, by a name of SORTINGS with a minus for the other way."""
@@ -45,7 +43,7 @@ class TaskerFilter(ListFilter):
 
 def reason_field(label: str) -> TextField:
     """Return the field of a reason; the service says when it is missing."""
-    return TextField(label, max_length=MAX_REASON_CHARACTERS, rows=3)
+    return TextField(label, max_length=actions.MAX_REASON_CHARACTERS, rows=3)
 
 
 class ActionForm(Form):

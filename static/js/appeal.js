@@ -10,7 +10,7 @@ import { byId, find, findAll } from "./dom.js";
  * @property {Record<string, string>} words
  * @property {number} width of the picture
  * @property {number} height
- * @property {number} mostMarks
+ * @property {number} maxMarks
  * @property {number} least characters of an argument
  * @property {number} most
  * @property {string} draft the name that the draft is kept under
@@ -20,7 +20,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const SIDES = /** @type {const} */ (["x", "y", "width", "height"]);
 const FIELDS = /** @type {const} */ ([...SIDES, "words"]);
 // A shorter drag is a slip of the hand.
-const MIN_DRAG = 3;
+const MIN_DRAG_PX = 3;
 
 for (const { dataset } of findAll(document, "[data-sent]")) sessionStorage.removeItem(dataset.sent ?? "");
 
@@ -97,8 +97,8 @@ function begin(form, page) {
 
   /** @param {Box | null} box */
   function newRow(box) {
-    if (rows().length >= page.mostMarks) {
-      spoken.textContent = words("full", { most: page.mostMarks });
+    if (rows().length >= page.maxMarks) {
+      spoken.textContent = words("full", { most: page.maxMarks });
       return null;
     }
     const row = /** @type {HTMLElement} */ (pattern.cloneNode(true));
@@ -215,7 +215,7 @@ function begin(form, page) {
     const at = pixel(event);
     const by = { x: at.x - drag.from.x, y: at.y - drag.from.y };
     if (!drag.row) {
-      if (Math.max(Math.abs(by.x), Math.abs(by.y)) < MIN_DRAG) return;
+      if (Math.max(Math.abs(by.x), Math.abs(by.y)) < MIN_DRAG_PX) return;
       drag.row = newRow(null);
       drag.fresh = drag.row !== null;
     }

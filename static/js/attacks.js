@@ -10,7 +10,7 @@ import { fill, look } from "./picture_check.js";
  * @typedef {object} Sending what the page knows of sending, beside the rules of pictures
  * @property {string[]} known hashes of pictures that were sent
  * @property {number} left pictures of today's quota
- * @property {number} aDay the whole quota
+ * @property {number} perDay the whole quota
  * @property {string} dayEnds
  * @property {number} dayLeft seconds until then
  * @property {string} send the address that takes a picture
@@ -126,7 +126,7 @@ async function lookAt(row) {
   if (found.canvas) row.picture.getContext("2d")?.drawImage(found.canvas, 0, 0, THUMBNAIL, THUMBNAIL);
   if (found.zip) row.picture.replaceWith(element("span", "chosen-picture chosen-zip", words.zipName));
   if (found.refused) refuse(row, found.refused);
-  else if (row.file.size > rules.mostUpload) refuse(row, fill(words.tooLarge, { most: rules.mostUpload / 1024 ** 2 }));
+  else if (row.file.size > rules.maxUpload) refuse(row, fill(words.tooLarge, { most: rules.maxUpload / 1024 ** 2 }));
   else if (found.sha256 && known.has(found.sha256)) refuse(row, words.known);
   else accept(row, found);
   refresh();
@@ -348,7 +348,7 @@ drop.addEventListener("drop", (event) => {
 // A picture that misses the place would make the browser leave the page.
 for (const kind of ["dragover", "drop"]) window.addEventListener(kind, (event) => event.preventDefault());
 setTimeout(() => {
-  rules.left = rules.aDay;
+  rules.left = rules.perDay;
   refresh();
 }, rules.dayLeft * 1000);
 drop.classList.add("live");

@@ -13,7 +13,7 @@ import { fill, words } from "./label_words.js";
  */
 
 const PATIENCE_MS = 20000;
-const MAX_KEPT_ALIVE = 15_000;
+const MAX_KEEPALIVE_CHARACTERS = 15_000;
 
 /** The server said no: `status`, the stable `code`, `detail` in words, and `fields` for a 400. */
 export class Refusal extends Error {
@@ -49,7 +49,7 @@ export function post(url, body = {}) {
   const headers = { "Content-Type": "application/json", "X-CSRFToken": csrfToken() };
   const text = JSON.stringify(body);
   // It goes on when the page is left; browsers do that for small bodies alone.
-  return send(url, { method: "POST", headers, body: text, keepalive: text.length < MAX_KEPT_ALIVE });
+  return send(url, { method: "POST", headers, body: text, keepalive: text.length < MAX_KEEPALIVE_CHARACTERS });
 }
 
 /**

@@ -59,7 +59,7 @@
 
 const DATABASE = "unanimous";
 const DAY_MS = 24 * 3600 * 1000;
-const OLDEST_DRAFT_MS = 14 * DAY_MS;
+const MAX_DRAFT_AGE_MS = 14 * DAY_MS;
 const MAX_RECEIPTS = 50;
 const STORES = ["drafts", "outbox", "receipts"];
 
@@ -86,7 +86,7 @@ export class Device {
   async open() {
     try {
       await this.#run(async ({ drafts }) => {
-        const old = Date.now() - OLDEST_DRAFT_MS;
+        const old = Date.now() - MAX_DRAFT_AGE_MS;
         for (const { assignment, savedAt } of await drafts.all()) {
           if (savedAt < old) await drafts.delete(assignment);
         }

@@ -14,7 +14,7 @@ import * as drawings from "./outline_drawing.js";
 export const CORNER_REACH = { mouse: 8, pen: 12, touch: 22 };
 /** @type {Record<string, number>} */
 const EDGE_REACH = { mouse: 6, pen: 8, touch: 12 };
-const MIN_EDGE_WITH_GHOST = 56;
+const MIN_EDGE_WITH_GHOST_PX = 56;
 
 /**
  * What lies under a point of the screen.
@@ -47,7 +47,7 @@ export function ghosts(drawing, selected, viewport) {
   if (!selected) return [];
   return insertable(drawing)
     .filter(({ place, ends }) => place.ring === selected.ring && ends.includes(selected.corner))
-    .filter(({ from, to }) => viewport.apart(from, to) >= MIN_EDGE_WITH_GHOST)
+    .filter(({ from, to }) => viewport.apart(from, to) >= MIN_EDGE_WITH_GHOST_PX)
     .map(({ place, from, to }) => ({ place, point: middle(from, to) }));
 }
 

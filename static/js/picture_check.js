@@ -15,10 +15,10 @@ const MAX_COMMENT_BYTES = 65536;
 /** @typedef {Record<string, string | number>} Values what fills the places of words */
 /**
  * @typedef {object} Rules what the server accepts, and its words for what it refuses
- * @property {number} mostUpload bytes of one upload
- * @property {number} mostEntries pictures of an archive
- * @property {number} mostBytes of a picture
- * @property {number} mostPixels
+ * @property {number} maxUpload bytes of one upload
+ * @property {number} maxEntries pictures of an archive
+ * @property {number} maxBytes of a picture
+ * @property {number} maxPixels
  * @property {number} size pixels of each side
  * @property {string} lossy the warning for a picture that lost something
  * @property {Record<string, string>} kinds words for colours that are not RGB
@@ -305,11 +305,11 @@ function isMeant(path) {
  * @returns {Promise<Inspection>}
  */
 async function lookIntoZip(file, rules) {
-  if (file.size > rules.mostUpload) return { zip: true, pictures: null };
+  if (file.size > rules.maxUpload) return { zip: true, pictures: null };
   const pictures = zipPictures(new Uint8Array(await file.arrayBuffer()));
   if (pictures === 0) return { zip: true, refused: rules.words.zipEmpty };
-  if (pictures !== null && pictures > rules.mostEntries) {
-    return { zip: true, refused: fill(rules.words.zipMost, { count: pictures, most: rules.mostEntries }) };
+  if (pictures !== null && pictures > rules.maxEntries) {
+    return { zip: true, refused: fill(rules.words.zipMost, { count: pictures, most: rules.maxEntries }) };
   }
   return { zip: true, pictures };
 }
@@ -320,7 +320,7 @@ async function lookIntoZip(file, rules) {
  * @param {Rules} rules
  */
 function outside(bytes, rules) {
-  if (bytes.length > rules.mostBytes) throw new Refused("too_many_bytes", { most: rules.mostBytes / 1024 ** 2 });
+  if (bytes.length > rules.maxBytes) throw new Refused("too_many_bytes", { most: rules.maxBytes / 1024 ** 2 });
   if (bytes.length === 0) throw new Refused("empty");
   const from = reader(bytes);
   /** @type {Header} */
@@ -331,7 +331,7 @@ function outside(bytes, rules) {
   else throw new Refused("not_a_picture");
   const { width, height } = found;
   if (width < 1 || height < 1) throw new Refused("no_pixels");
-  if (width * height > rules.mostPixels) throw new Refused("too_many_pixels", { width, height, most: rules.mostPixels / 1e6 });
+  if (width * height > rules.maxPixels) throw new Refused("too_many_pixels", { width, height, most: rules.maxPixels / 1e6 });
   if (found.animated) throw new Refused("animated");
   if (bytes.length > found.end) throw new Refused("trailing_bytes", { count: bytes.length - found.end });
   if (width !== rules.size || height !== rules.size) throw new Refused("wrong_size", { width, height, size: rules.size });
@@ -383,7 +383,7 @@ async function identity(pixels, size) {
  * @returns {Promise<Inspection>}
  */
 export async function look(file, rules) {
-  const bytes = new Uint8Array(await file.slice(0, rules.mostBytes + 1).arrayBuffer());
+  const bytes = new Uint8Array(await file.slice(0, rules.maxBytes + 1).arrayBuffer());
   if (isZip(bytes)) return lookIntoZip(file, rules);
   try {
     const found = outside(bytes, rules);

@@ -27,10 +27,15 @@ from django.utils import timezone
 
 from accounts.credentials import credentials_purge
 from accounts.models import ApiToken, UserSession
-from accounts.rate_limits import MAX_LETTERS_PER_ADDRESS, MAX_NAMES, MAX_NAMES_PER_MINUTE, MAX_TRIES
+from accounts.rate_limits import (
+    MAX_LETTERS_PER_RECIPIENT,
+    MAX_NAMES_PER_HOUR,
+    MAX_NAMES_PER_MINUTE,
+    MAX_TRIES,
+)
 from accounts.second_factor import (
     CLOSED_FOR,
-    MAX_WRONG,
+    MAX_WRONG_CODES,
     code_take,
     enrolment,
     has_second_factor,
@@ -263,16 +268,18 @@ def test_an_own_account_takes_nothing_back_that_failed_with_others(tara: Tasker)
 
 @pytest.mark.slow("thirty names are tried at both doors")
 def test_an_office_that_mistypes_its_names_waits_a_minute_and_a_sprayer_an_hour(tara: Tasker) -> None:
-    for beginning in range(0, MAX_NAMES, MAX_NAMES_PER_MINUTE):
+    for beginning in range(0, MAX_NAMES_PER_HOUR, MAX_NAMES_PER_MINUTE):
         for number in range(beginning, beginning + MAX_NAMES_PER_MINUTE):
             assert guess(f"name-{number}", door=(PAGE, API)[number % 2]) in (200, 400), "both doors count together"
         assert (guess("another"), guess("another", door=API)) == (429, 429), "too many within a minute"
         answer = sign_in(Client(REMOTE_ADDR="192.0.2.7"), password=WRONG)
         assert answer["Retry-After"] in {"60", "3600"} and "different accounts" in answer.content.decode()
         AccessAttempt.objects.update(attempt_time=F("attempt_time") - timedelta(minutes=2))
-        assert guess("tara", PASSWORD) == (302 if beginning + MAX_NAMES_PER_MINUTE < MAX_NAMES else 429)
+        assert guess("tara", PASSWORD) == (302 if beginning + MAX_NAMES_PER_MINUTE < MAX_NAMES_PER_HOUR else 429)
     answer = sign_in(Client(REMOTE_ADDR="192.0.2.7"), password=WRONG)
-    assert answer["Retry-After"] == "3600" and f"with {MAX_NAMES} different accounts" in answer.content.decode()
+    assert (
+        answer["Retry-After"] == "3600" and f"with {MAX_NAMES_PER_HOUR} different accounts" in answer.content.decode()
+    )
 
 
 def test_a_proxy_that_nobody_told_of_is_in_the_log_once(
@@ -322,13 +329,13 @@ def _get(address: str) -> Callable[[Client, int], Any]:
         ("links to a new password", _get("/password/MQ/w-{n}/"), MAX_TRIES, False),
         ("links that confirm an address", _get("/account/email/w-{n}/"), MAX_TRIES, True),
         ("links that confirm a subscription", _get("/releases/mail/confirm/w-{n}/"), MAX_TRIES, False),
-        ("requests for a new password", _post("/password/", email="a@example.org"), MAX_LETTERS_PER_ADDRESS, False),
-        ("requests for an account", _post("/register/", email="a@example.org"), MAX_LETTERS_PER_ADDRESS, False),
-        ("subscriptions", _post("/releases/mail/", email="a@example.org"), MAX_LETTERS_PER_ADDRESS, False),
+        ("requests for a new password", _post("/password/", email="a@example.org"), MAX_LETTERS_PER_RECIPIENT, False),
+        ("requests for an account", _post("/register/", email="a@example.org"), MAX_LETTERS_PER_RECIPIENT, False),
+        ("subscriptions", _post("/releases/mail/", email="a@example.org"), MAX_LETTERS_PER_RECIPIENT, False),
         (
             "requests for another address",
             _post("/account/email/", email="a@example.org", password=PASSWORD),
-            MAX_LETTERS_PER_ADDRESS,
+            MAX_LETTERS_PER_RECIPIENT,
             True,
         ),
         (
@@ -435,13 +442,13 @@ def test_neither_the_secret_nor_a_recovery_code_can_be_read_from_the_tables(phon
 
 
 def test_ten_wrong_codes_close_it_for_an_hour_from_everywhere(phone: Phone) -> None:
-    assert [phone.opens(NOW, "000000") for _ in range(MAX_WRONG)] == [False] * MAX_WRONG
+    assert [phone.opens(NOW, "000000") for _ in range(MAX_WRONG_CODES)] == [False] * MAX_WRONG_CODES
     soon, later = NOW + CLOSED_FOR - HALF_MINUTE, NOW + CLOSED_FOR + HALF_MINUTE
     assert [phone.opens(soon), phone.opens(soon, phone.codes[0]), phone.opens(later)] == [False, False, True]
 
 
 def test_a_good_code_and_an_hour_both_begin_the_count_anew(phone: Phone) -> None:
-    for _ in range(MAX_WRONG - 1):
+    for _ in range(MAX_WRONG_CODES - 1):
         phone.opens(LATER, "000000")
     assert (phone.opens(LATER), phone.wrong()) == (True, 0)
     for moment in (LATER, LATER + CLOSED_FOR):

@@ -137,7 +137,7 @@ def test_they_take_no_picture_that_they_do_not_know(labelers: dict[str, Tasker])
     known, attack = _panel_of_demo(0), _panel_of_demo(1, origin="attack")
     assert _labeled(factories.NOW) == 5, "three answers, and two: the last one on an attack is the newcomer's"
     assert (_answers(known), len(_answers(attack))) == (list(people.LABELING), 2)
-    later = factories.NOW + people.PATIENCE
+    later = factories.NOW + people.OVERDUE_AFTER
     assert (_labeled(later), _answers(attack), _labeled(later)) == (1, list(people.LABELING), 0)
     assert not Assignment.objects.filter(panel__in=own).exists()
     for tasker in labelers.values():
@@ -153,7 +153,7 @@ def test_all_of_them_finish_a_panel_with_more_taskers(labelers: dict[str, Tasker
     panel = _panel_of_demo(0, size=5)
     assert (_labeled(factories.NOW), _answers(panel)) == (3, list(people.LABELING))
     for moves in (1, 2):
-        now = factories.NOW + moves * people.PATIENCE
+        now = factories.NOW + moves * people.OVERDUE_AFTER
         assert _labeled(now) == 1, "one answer each three days, of those who are left to the newcomer"
     panel.refresh_from_db()
     assert panel.state == PanelState.FULL

@@ -22,7 +22,7 @@ from PIL import ImageCms, ImageDraw
 from common.errors import ServerBusy
 from common.gates import ConcurrencyGate
 from picture_files import decoding
-from picture_files.decoding import MAX_BYTES, CanonicalPicture, PictureRefused, read_attack, read_dataset
+from picture_files.decoding import MAX_PICTURE_BYTES, CanonicalPicture, PictureRefused, read_attack, read_dataset
 from picture_files.image_headers import MAX_CHUNKS, MAX_EXTRA_BYTES, MAX_SCANS, MAX_SEGMENTS
 from picture_files.png import encode_png, pixels_sha256
 from tests.labeling.cast import refused
@@ -135,7 +135,7 @@ def _pixels(data: bytes) -> bytes:
     (b"PK\x03\x04" + PNG, "not_a_picture", "a ZIP with a picture in it"),
     (b" " + PNG, "not_a_picture", "something before the picture"),
     (b"RIFF\x24\x00\x00\x00WAVEfmt " + bytes(32), "not_a_picture", "a sound"),
-    (bytes(MAX_BYTES + 1), "too_many_bytes", "more than 20 MiB"),
+    (bytes(MAX_PICTURE_BYTES + 1), "too_many_bytes", "more than 20 MiB"),
     (_bare_png(100_000, 100_000), "too_many_pixels", "a decompression bomb: 10 gigapixels in a tiny file"),
     (_bare_png(2**31 - 1, 2**31 - 1), "too_many_pixels", "the largest size a PNG can state"),
     (_bare_png(5000, 4001), "too_many_pixels", "a little more than 20 megapixels"),

@@ -462,6 +462,6 @@ def test_with_enough_people_no_panel_of_the_queue_is_read(now: datetime) -> None
 
 
 def test_of_very_many_the_oldest_are_looked_at(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("labeling.stuck_panels.MAX_SEARCHED", 3)
+    monkeypatch.setattr("labeling.stuck_panels.MAX_PANELS_PER_KIND", 3)
     panels = [factories.panel(dealt_at=now - timedelta(minutes=number)) for number in range(6)]
     assert [each.panel.pk for each in stuck_panels(now=now)] == [each.pk for each in panels[:2:-1]]

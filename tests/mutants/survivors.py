@@ -1,12 +1,12 @@
 """Mutants that no test notices, each with the reason why that is right."""
 
-_MARGIN = "_FARTHEST is a margin: a wider one, or its edge, asks the same question in another way, with the same answer"
+_MARGIN = "_MAX_UTC_OFFSET is a margin: a wider one, or its edge, asks the same in another way, with the same answer"
 _POSTGRES = "who else waits for a lock is seen on PostgreSQL alone"
 _NUMBER = "no rule: one more or less of them asks for the same in fewer or more steps"
 SURVIVORS: dict[str, str] = {
     "policy/calendar.py <module>: 15 is 16": _MARGIN,
-    "policy/calendar.py _zone_of_week: about - _FARTHEST < since <= about + _FARTHEST: Lt is LtE": _MARGIN,
-    "policy/calendar.py _zone_of_week: about - _FARTHEST < since <= about + _FARTHEST: LtE is Lt": _MARGIN,
+    "policy/calendar.py _zone_of_week: about - _MAX_UTC_OFFSET < since <= about + _MAX_UTC_OFFSET: Lt is LtE": _MARGIN,
+    "policy/calendar.py _zone_of_week: about - _MAX_UTC_OFFSET < since <= about + _MAX_UTC_OFFSET: LtE is Lt": _MARGIN,
     "policy/calendar.py _week_starting: 6 is 7": "the Saturday after a Friday is in the same ISO week",
     "contest/prizes/differences.py flows: money + advanced: Add is Sub (3)": (
         "money is advanced only where nothing is left over: what returns to the half is 0 in either case"

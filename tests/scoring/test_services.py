@@ -464,7 +464,7 @@ def test_what_is_loaded_goes_on_for_a_while(
     most: int, rounds: list[int], why: str, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(services, "PICTURES_PER_RUN", 1)
-    monkeypatch.setattr(warm_session, "MAX_IN_A_ROW", most)
+    monkeypatch.setattr(warm_session, "MAX_RUNS_IN_A_ROW", most)
     cast.queued(now, "always-abstain", pictures=1)
     cast.valid_pictures(3, seed=8)
     cast.plan(now, seed=2)

@@ -13,7 +13,7 @@ from common.domain_clock import domain_now
 from common.errors import NotFound
 from common.web.forms import Form, RowForm, RowNumberField, TextField
 from contest.board.conflicts import (
-    MAX_CHARACTERS,
+    MAX_DISCLOSURE_CHARACTERS,
     conflict_declare,
     conflict_dismiss,
     conflict_end,
@@ -66,7 +66,7 @@ class DeclareConflictForm(Form):
         widget=forms.DateInput({"type": "date"}, format="%Y-%m-%d"),
         error_messages={"invalid": _WRONG_DAY},
     )
-    words = TextField(OWN_WORDS, max_length=MAX_CHARACTERS, rows=2, required=False)
+    words = TextField(OWN_WORDS, max_length=MAX_DISCLOSURE_CHARACTERS, rows=2, required=False)
 
     def clean_team(self) -> Team:
         """Return the team."""
@@ -127,7 +127,7 @@ class EndOwnConflictForm(RowForm):
 
     keys = ("conflict",)
     conflict = RowNumberField()
-    reason = TextField("Why it is over", max_length=MAX_CHARACTERS, rows=2)
+    reason = TextField("Why it is over", max_length=MAX_DISCLOSURE_CHARACTERS, rows=2)
 
     def save(self, *, by: User) -> str:
         """End it; NotFound for a conflict of another member."""
@@ -157,7 +157,7 @@ class EndConflictForm(EndOwnConflictForm):
 class DismissConflictForm(EndOwnConflictForm):
     """An organizer dismisses a detected conflict."""
 
-    reason = TextField("Reason", max_length=MAX_CHARACTERS, rows=2)
+    reason = TextField("Reason", max_length=MAX_DISCLOSURE_CHARACTERS, rows=2)
 
     def save(self, *, by: User) -> str:
         """Dismiss it."""

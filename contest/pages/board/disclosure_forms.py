@@ -12,7 +12,7 @@ from common.database.deadlocks import retry_on_deadlock
 from common.domain_clock import domain_now
 from common.web.forms import Form, TextField
 from contest.board.cases import disclose
-from contest.board.conflicts import MAX_CHARACTERS, conflict_declare
+from contest.board.conflicts import MAX_DISCLOSURE_CHARACTERS, conflict_declare
 from contest.board.recusal import teams_of_case, undisclosed
 from contest.board.selectors import parties_of
 from contest.core.enums import ConflictKind, PartyRole
@@ -46,7 +46,7 @@ class TieForm(Form):
         required=False,
         error_messages={"invalid_choice": _CHOOSE_KIND},
     )
-    words = TextField(OWN_WORDS, max_length=MAX_CHARACTERS, rows=2, required=False)
+    words = TextField(OWN_WORDS, max_length=MAX_DISCLOSURE_CHARACTERS, rows=2, required=False)
 
     def __init__(self, *arguments: Any, team: Team, role: str, **named: Any) -> None:
         super().__init__(*arguments, prefix=team.public_id, **named)

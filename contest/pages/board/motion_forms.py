@@ -18,7 +18,7 @@ from contest.core.decisions import MAX_REASON_CHARACTERS
 from contest.core.models import Case, Stake, Team
 from contest.core.teams import team_by_id
 from contest.defenses.selectors import return_request_of
-from contest.defenses.staking import MAX_CHARACTERS
+from contest.defenses.staking import MAX_STATEMENT_CHARACTERS
 from contest.ledger.models import Account
 from contest.ledger.selectors import account_of_prizes
 from contest.ledger.services import MAX_ENTRY_CHARACTERS
@@ -126,7 +126,9 @@ class StakeMotionForm(MotionForm):
         widget=forms.CheckboxSelectMultiple,
         error_messages={"required": "Choose at least one defense."},
     )
-    criteria = TextField("Criteria by which these were chosen (they are public)", max_length=MAX_CHARACTERS, rows=3)
+    criteria = TextField(
+        "Criteria by which these were chosen (they are public)", max_length=MAX_STATEMENT_CHARACTERS, rows=3
+    )
 
     def __init__(self, *arguments: Any, defenses: list[Defense], **named: Any) -> None:
         super().__init__(*arguments, **named)

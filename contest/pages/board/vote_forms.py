@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 
 from adjudication.counting import CHOICES, agrees
 from adjudication.rules import REASONS
-from adjudication.services import MAX_CHARACTERS
+from adjudication.services import MAX_EXPLANATION_CHARACTERS
 from adjudication.wording import REASON_WORDS
 from common.domain_clock import domain_now
 from common.web.forms import Form, TextField
@@ -106,9 +106,9 @@ class CaseDecisionForm(Form):
     explanation in the preview that the member saw."""
 
     seen = forms.CharField(required=False)
-    previewed = TextField("", max_length=MAX_CHARACTERS, required=False)
+    previewed = TextField("", max_length=MAX_EXPLANATION_CHARACTERS, required=False)
     explanation = TextField(
-        "Public explanation, if you want to give one", max_length=MAX_CHARACTERS, rows=6, required=False
+        "Public explanation, if you want to give one", max_length=MAX_EXPLANATION_CHARACTERS, rows=6, required=False
     )
 
     def __init__(self, *arguments: Any, count: VoteCount, **named: Any) -> None:

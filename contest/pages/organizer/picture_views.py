@@ -30,7 +30,7 @@ from contest.web.attack_uploads import bounded_upload, upload_place
 from contest.web.page_context import PAGE_SIZE
 from labeling.enums import Origin
 from labeling.pictures.addresses import picture_url
-from labeling.pictures.intake import MAX_CHARACTERS
+from labeling.pictures.intake import MAX_PROVENANCE_CHARACTERS
 from policy.selectors import policy_in_force
 
 ORIGIN_WORDS = {
@@ -83,13 +83,15 @@ class ImportForm(Form):
     )
     source = TextField(
         "Source",
-        max_length=MAX_CHARACTERS,
+        max_length=MAX_PROVENANCE_CHARACTERS,
         help_text="Where the pictures come from; public with the record.",
     )
     licence = TextField(
-        "Licence", max_length=MAX_CHARACTERS, help_text="With its address, for example CC0 and its page."
+        "Licence", max_length=MAX_PROVENANCE_CHARACTERS, help_text="With its address, for example CC0 and its page."
     )
-    author = TextField("Author", max_length=MAX_CHARACTERS, required=False, help_text="Who made them, if known.")
+    author = TextField(
+        "Author", max_length=MAX_PROVENANCE_CHARACTERS, required=False, help_text="Who made them, if known."
+    )
     origin = forms.ChoiceField(label="What they are for", choices=_IMPORTED)
     labeled = forms.BooleanField(label="Give them to taskers to label", required=False, initial=True)
 

@@ -39,7 +39,7 @@ class StartRerunForm(Form):
     since = ZonedDateTimeField("From", required=False)
     until = ZonedDateTimeField("Up to", required=False)
     run = TextField("Number of the run", max_length=18, required=False, inputmode="numeric")
-    reason = TextField("Reason (it stays on record)", max_length=1000, rows=3)
+    reason = TextField("Reason (it stays on record)", max_length=reruns.MAX_REASON_CHARACTERS, rows=3)
     scope: Scope | None = None
 
     def __init__(self, *arguments: Any, defense: Defense, zone: str, **named: Any) -> None:

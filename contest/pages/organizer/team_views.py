@@ -27,7 +27,7 @@ from contest.teams import selectors
 from contest.teams.same_person import same_persons, same_persons_find
 from policy.selectors import policy_in_force
 
-_PER_PAGE = 25
+PAGE_SIZE = 25
 
 
 def _zone() -> str:
@@ -46,7 +46,7 @@ class TeamFilter(ListFilter):
 def teams(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show requests that wait for an organizer, and every team."""
     now, filtered = domain_now(), TeamFilter(request, selectors.all_teams())
-    page = page_of(request, filtered.rows, _PER_PAGE)
+    page = page_of(request, filtered.rows, PAGE_SIZE)
     context = {
         "waiting": list(selectors.requests_waiting()),
         "page": page,
@@ -123,5 +123,5 @@ def same_person(request: HttpRequest, organizer: User) -> HttpResponse:
         return redirect_with_message(
             request, f"Looked at every account: {new} new pair{'' if new == 1 else 's'}.", "same-person"
         )
-    page = page_of(request, same_persons(), _PER_PAGE)
+    page = page_of(request, same_persons(), PAGE_SIZE)
     return render(request, "teams/same_person.html", {"page": page, "now": domain_now(), "zone": _zone()})

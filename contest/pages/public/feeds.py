@@ -27,7 +27,7 @@ WORDS = "The published record of every contest week: pictures, answers, rulings,
 DECISIONS_TITLE = "Unanimous: decisions of the review board"
 DECISIONS_WORDS = "What the review board decided about rulings on pictures, with its explanation and count of votes."
 MAX_DECISIONS = 50
-_MAX_AGE = "public, max-age=300"
+_CACHE_CONTROL = "public, max-age=300"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def _atom(feed: Feed) -> HttpResponse:
             updateddate=item.at,
         )
     response = HttpResponse(written.writeString("utf-8"), content_type=written.content_type)
-    response["Cache-Control"] = _MAX_AGE
+    response["Cache-Control"] = _CACHE_CONTROL
     return response
 
 
@@ -92,7 +92,7 @@ def _json(feed: Feed) -> HttpResponse:
         "items": [_json_item(item) for item in feed.items],
     }
     response = JsonResponse(told, content_type="application/feed+json", json_dumps_params={"ensure_ascii": False})
-    response["Cache-Control"] = _MAX_AGE
+    response["Cache-Control"] = _CACHE_CONTROL
     return response
 
 

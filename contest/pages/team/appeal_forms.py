@@ -69,11 +69,11 @@ class AppealForm(PreviewedForm):
 
     argument = TextField(
         "Your argument",
-        max_length=services.MAX_CHARACTERS,
+        max_length=services.MAX_ARGUMENT_CHARACTERS,
         rows=9,
-        minlength=services.MINIMUM_TEXT.characters,
-        help_text=f"Say why the ruling is wrong by the rules, and where it shows: {services.MINIMUM_TEXT}, at most "
-        f"{services.MAX_CHARACTERS:,} characters. The other side reads it and may answer.",
+        minlength=services.MIN_TEXT.characters,
+        help_text=f"Say why the ruling is wrong by the rules, and where it shows: {services.MIN_TEXT}, at most "
+        f"{services.MAX_ARGUMENT_CHARACTERS:,} characters. The other side reads it and may answer.",
     )
     # Shows the errors of the marks, each of which has its own form.
     marks = forms.Field(required=False, widget=forms.HiddenInput)
@@ -112,11 +112,11 @@ class StatementForm(PreviewedForm):
 
     words = TextField(
         "What the board should know",
-        max_length=services.MAX_CHARACTERS,
+        max_length=services.MAX_ARGUMENT_CHARACTERS,
         rows=7,
-        minlength=services.MINIMUM_TEXT.characters,
+        minlength=services.MIN_TEXT.characters,
         help_text="Say what speaks for the ruling, or what the argument leaves out: "
-        f"{services.MINIMUM_TEXT}, at most {services.MAX_CHARACTERS:,} characters.",
+        f"{services.MIN_TEXT}, at most {services.MAX_ARGUMENT_CHARACTERS:,} characters.",
     )
 
     def save(self, *, case: Case, team: Team, by: User) -> AppealStatement | str:

@@ -93,9 +93,9 @@ def _script(image: Image, team: Team) -> dict[str, Any]:
     return {
         "width": image.width,
         "height": image.height,
-        "mostMarks": services.MAX_MARKS,
-        "least": services.MINIMUM_TEXT.characters,
-        "most": services.MAX_CHARACTERS,
+        "maxMarks": services.MAX_MARKS,
+        "least": services.MIN_TEXT.characters,
+        "most": services.MAX_ARGUMENT_CHARACTERS,
         "draft": f"appeal {team.public_id} {image.public_id}",
         "words": WORDS,
     }

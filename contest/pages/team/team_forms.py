@@ -23,9 +23,9 @@ class CreateForm(TeamForm):
 
     name = TextField(
         "Name of the team",
-        max_length=names.MAX_CHARACTERS,
+        max_length=names.MAX_NAME_CHARACTERS,
         help_text="It is public. Letters A to Z, digits, blanks and . _ & + ' -, "
-        f"at most {names.MAX_CHARACTERS} characters.",
+        f"at most {names.MAX_NAME_CHARACTERS} characters.",
     )
 
     def save(self, *, by: User) -> str:

@@ -15,7 +15,7 @@ _CLOUD_SIDE = 256
 _CLOUD_AMPLITUDE = 100.0
 _FOG = 1.5
 _MIN_LIQUID = 0.69
-_FARTHEST = 20  # pixels from an edge
+_MAX_EDGE_DISTANCE_PX = 20  # pixels from an edge
 _WATER = np.array([175, 238, 238]) / 255  # pale turquoise
 _RELIEF = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]])
 _WEAK, _STRONG = 50, 150
@@ -77,7 +77,7 @@ def spatter(pixels: Bytes, draws: Generator) -> Floats:
 
 def relief(edges: NDArray[np.bool_]) -> Floats:
     """Return the relief, 0 to 255, that light from one side gives to the distance from edges."""
-    distance = np.minimum(ndimage.distance_transform_edt(~edges), _FARTHEST)
+    distance = np.minimum(ndimage.distance_transform_edt(~edges), _MAX_EDGE_DISTANCE_PX)
     levels = equalised(_mean_of_9(distance).astype(np.uint8))
     lit = ndimage.correlate(levels.astype(np.int64), _RELIEF, mode="mirror").clip(0, 255)
     return np.rint(_mean_of_9(lit))

@@ -26,7 +26,7 @@ from labeling.enums import Origin
 from labeling.models import Image
 from labeling.pictures.intake import import_picture
 from labeling.pictures.manifest import MANIFEST_SUFFIXES, ManifestEntry, Provenance, folder_entries, manifest_entries
-from picture_files.decoding import MAX_BYTES
+from picture_files.decoding import MAX_PICTURE_BYTES
 from policy.selectors import policy_in_force
 
 EXIT_REFUSED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
@@ -176,7 +176,7 @@ def _read(path: Path) -> bytes:
         if not path.is_file():
             raise InvalidInput("There is no such file.", "no_file")
         with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)
+            return file.read(MAX_PICTURE_BYTES + 1)
     except OSError as error:
         raise InvalidInput(f"The file cannot be read: {error.strerror}.", "unreadable") from error
 

@@ -16,7 +16,7 @@ from common.errors import DomainError, InvalidInput
 from common.progress import every_few_seconds
 from labeling.enums import Label
 from labeling.pictures.manifest import ManifestEntry, Provenance, folder_entries
-from picture_files.decoding import MAX_BYTES
+from picture_files.decoding import MAX_PICTURE_BYTES
 from policy.selectors import policy_in_force
 from scoring.models import PrivateSet
 from scoring.trials import private_set as private
@@ -141,6 +141,6 @@ def _take_in(private_set: PrivateSet, entry: ManifestEntry, label: str, size: in
 def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)  # one byte too many is enough to be refused
+            return file.read(MAX_PICTURE_BYTES + 1)  # one byte too many is enough to be refused
     except OSError as error:
         raise InvalidInput(f"The file cannot be read: {error.strerror}.", "unreadable") from error

@@ -438,7 +438,7 @@ def test_near_is_what_counting_bits_says(bits: int, others: list[int], within: i
     kept = [as_signed_64_bits(each) for each in others]
     assert all(-(2**63) <= each < 2**63 for each in kept)
     expected = sorted((each ^ bits).bit_count() for each in others if (each ^ bits).bit_count() <= within)
-    found = near(bits, as_array(kept), within=within, most=100)
+    found = near(bits, as_array(kept), within=within, limit=100)
     assert [distance for _, distance in found] == expected
     assert all((others[place] ^ bits).bit_count() == distance for place, distance in found)
 
@@ -448,7 +448,7 @@ def test_a_hundred_thousand_are_compared_in_no_time() -> None:
     kept = np.random.default_rng(1).integers(-(2**63), 2**63 - 1, 100_000, dtype=np.int64)
     others, start = as_array(kept.tolist()), time.perf_counter()
     for bits in range(100):
-        near(bits, others, within=6, most=MAX_PAIRS)
+        near(bits, others, within=6, limit=MAX_PAIRS)
     assert (time.perf_counter() - start) / 100 < 0.02
 
 

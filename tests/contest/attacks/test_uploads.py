@@ -142,7 +142,7 @@ def two_ends() -> bytes:
         "a list of many entries",
     ),
     (
-        lambda: zipped(("a.png", bytes(uploads.MAX_BYTES + 1))),
+        lambda: zipped(("a.png", bytes(uploads.MAX_PICTURE_BYTES + 1))),
         "too_many_bytes",
         "it unpacks beyond the bound",
     ),
@@ -176,14 +176,14 @@ def test_one_bad_picture_of_a_zip_leaves_the_others() -> None:
 
 
 def test_a_zip_that_unpacks_to_too_much_is_read_no_further_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploads, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(uploads, "MAX_PICTURE_BYTES", 1 << 20)
     monkeypatch.setattr(uploads, "MAX_ZIP_BYTES", 3 << 19)
-    data = zipped(*((f"{number}.png", bytes(uploads.MAX_BYTES)) for number in range(20)))
+    data = zipped(*((f"{number}.png", bytes(uploads.MAX_PICTURE_BYTES)) for number in range(20)))
     tracemalloc.start()
     found = [(each.refused.code if each.refused else "taken") for each in read_uploaded_files([upload(data, "sent")])]
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert found == ["taken"] + ["too_many_bytes"] * 19 and most < 4 * uploads.MAX_BYTES
+    assert found == ["taken"] + ["too_many_bytes"] * 19 and most < 4 * uploads.MAX_PICTURE_BYTES
 
 
 def test_a_zip_that_is_too_long_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:

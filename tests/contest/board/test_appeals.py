@@ -24,7 +24,7 @@ from contest.core.models import AttackTarget, Case, Member, Release, Stake, Team
 from contest.core.settled_weeks import Weeks
 from contest.core.weeks import week_at
 from contest.notifications.cases import notify_cases
-from contest.outbox.grouped_facts import NEWS
+from contest.outbox.grouped_facts import MAX_FACT_AGE
 from contest.outbox.models import Message
 from contest.outbox.sending import messages_send
 from contest.pages.team.appeal_rows import cases_of
@@ -403,7 +403,7 @@ def test_a_release_of_long_ago_is_no_news(scene: Scene, green: Team) -> None:
     copied(scene, green)
     decided(send(scene).case, scene.members, VoteChoice.UPHOLD)
     cast.released(WEEK)
-    Release.objects.update(released_at=LATER - NEWS)
+    Release.objects.update(released_at=LATER - MAX_FACT_AGE)
     assert notify_cases(now=LATER) == 0
     Release.objects.update(released_at=LATER)
     assert notify_cases(now=LATER) == 1 and letters("green") == [("case_decided", "the ruling is upheld")]

@@ -204,7 +204,7 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_body_that_is_too_long_is_not_read(captains: Client, unread: None) -> None:
     for address in (NEW, API):
         body = fields(source=file_of(b"s"))
-        answer = captains.post(address, body, CONTENT_LENGTH=str(defense_uploads.MAX_BYTES + 1), **JSON)
+        answer = captains.post(address, body, CONTENT_LENGTH=str(defense_uploads.MAX_SUBMISSION_BYTES + 1), **JSON)
         assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
 
 

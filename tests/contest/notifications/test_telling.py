@@ -17,7 +17,7 @@ from contest.notifications.organizers import notify_failed_releases, notify_give
 from contest.notifications.sweeps import notify_of_facts
 from contest.notifications.verdicts import notify_valid, notify_verdicts
 from contest.operations.tasks import write_messages
-from contest.outbox.grouped_facts import NEWS, PATIENCE
+from contest.outbox.grouped_facts import GROUPING_DELAY, MAX_FACT_AGE
 from contest.outbox.letters import write_message
 from contest.outbox.models import Message, NotifiedFact
 from contest.outbox.posting import MAX_TRIES
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
 WEEK_ENDS = datetime.fromisoformat("2026-11-21T00:00:00+00:00")
 RULED = WEEK_ENDS + 2 * DAY
-LATER = RULED + PATIENCE
+LATER = RULED + GROUPING_DELAY
 BEHIND = RULED + 7 * DAY  # when its appeals are closed
 VERDICTS, VALID = MessageKind.ATTACK_VERDICTS, MessageKind.PICTURES_VALID
 CLOSING, BROKE, BROKEN = MessageKind.APPEALS_CLOSING, MessageKind.ATTACK_BROKE, MessageKind.DEFENSE_BROKEN
@@ -132,7 +132,7 @@ def _copied(attack: Attack) -> None:
         (_withdrawn, 30 * DAY, "it was withdrawn"),
         (lambda attack: Image.objects.update(origin="gold"), 30 * DAY, "the contest has it among its own"),
         (_copied, 30 * DAY, "a copy of a picture that is not released"),
-        (lambda attack: None, NEWS + 30 * DAY, "no news any more"),
+        (lambda attack: None, MAX_FACT_AGE + 30 * DAY, "no news any more"),
     ],
 )
 def test_what_a_sender_may_not_know_is_not_told(

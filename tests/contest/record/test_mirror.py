@@ -390,7 +390,7 @@ ZIPS: dict[str, Callable[[bytes], bytes]] = {
 def test_a_bad_zip_is_told_and_holds_nothing_up(
     what: str, server: Server, run: Again, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(release_zip, "MAX_BYTES", 1 << 26)
+    monkeypatch.setattr(release_zip, "MAX_RELEASE_BYTES", 1 << 26)
     good = server.zips[FIRST]
     server.zips[FIRST] = ZIPS[what](good)
     assert server.zips[FIRST] != good
@@ -464,7 +464,7 @@ def test_a_hostile_manifest_that_is_listed_holds_nothing_up(server: Server, run:
 def test_a_bomb_writes_nothing(server: Server, run: Again, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tables may say what they like: what they unpack to is bounded before the first byte is written."""
     most = sum(len(data) for data in server.zips.values()) + (1 << 20)
-    monkeypatch.setattr(release_zip, "MAX_BYTES", most)
+    monkeypatch.setattr(release_zip, "MAX_RELEASE_BYTES", most)
     server.zips[FIRST] = _with(f"{FIRST}/ledger.csv", bytes(most))(server.zips[FIRST])
     server.rows[0]["bytes"] = len(server.zips[FIRST])
     assert lacking(run(server.url).differences[0], "the zip is damaged", f"{most:,} are the most") == []
@@ -537,7 +537,7 @@ def test_an_answer_without_end_is_cut(server: Server, run: Again, here: Path) ->
 
 
 def test_a_release_said_to_be_larger_than_any_is_not_asked_for(server: Server, run: Again) -> None:
-    server.rows[1]["bytes"] = mirror.MAX_BYTES + 1
+    server.rows[1]["bytes"] = mirror.MAX_RELEASE_BYTES + 1
     status, (told,), _ = run(server.url)
     assert status == mirror.DIFFERENT
     assert told.startswith(f"{SECOND}: not fetched: ") and "the most that is taken" in told

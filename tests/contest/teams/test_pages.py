@@ -14,7 +14,7 @@ from django.utils import timezone
 from accounts import rate_limits
 from accounts.addresses import CONFIRM_WITHIN
 from accounts.models import AccountRole
-from accounts.rate_limits import MAX_LETTERS_PER_ADDRESS
+from accounts.rate_limits import MAX_LETTERS_PER_RECIPIENT
 from contest.core.models import Case, Member, Team
 from contest.core.teams import team_of
 from contest.teams.entitlements import entitlement_answer, entitlement_grant, entitlement_question, entitlement_request
@@ -128,7 +128,7 @@ def test_no_address_is_said(sent: Any) -> None:
 
 
 def test_nobody_is_flooded_with_letters() -> None:
-    assert asks(*["Nora@example.org"] * (MAX_LETTERS_PER_ADDRESS + 1)) == [200] * MAX_LETTERS_PER_ADDRESS + [429]
+    assert asks(*["Nora@example.org"] * (MAX_LETTERS_PER_RECIPIENT + 1)) == [200] * MAX_LETTERS_PER_RECIPIENT + [429]
     refused(Client(), "/register/", 429, "Those that were sent stay good", email=" nora@example.org")
     assert asks("fay@example.org") == [200], "another one of the same house"
     assert asks("nora@example.org", client=Client(REMOTE_ADDR="192.0.2.9")) == [200]
@@ -141,7 +141,7 @@ def test_one_address_asks_for_so_many_letters_and_no_more(monkeypatch: pytest.Mo
 
 def test_asking_for_letters_and_guessing_close_no_link(confirmation: str) -> None:
     client = Client()
-    asks(*["fay@example.org"] * (MAX_LETTERS_PER_ADDRESS + 5), client=client)
+    asks(*["fay@example.org"] * (MAX_LETTERS_PER_RECIPIENT + 5), client=client)
     for number in range(12):
         client.get(f"/register/guess{number}/")
     assert client.get(confirmation).status_code == 200

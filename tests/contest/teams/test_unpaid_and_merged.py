@@ -33,7 +33,12 @@ from contest.teams.models import (
     TeamInvitation,
     TeamMerge,
 )
-from contest.teams.same_person import MAX_SHARING, same_persons, same_persons_find, same_persons_find_periodically
+from contest.teams.same_person import (
+    MAX_ACCOUNTS_PER_ADDRESS,
+    same_persons,
+    same_persons_find,
+    same_persons_find_periodically,
+)
 from contest.teams.selectors import captain_of, is_entitled, is_paid, is_paid_throughout
 from contest.teams.services import captain_hand_over, member_add, member_leave, team_create, teams_merge
 from labeling.models import Tasker
@@ -364,7 +369,7 @@ def test_what_signing_in_leaves_is_looked_at(carl: User, tara: Tasker, fay: User
     assert {frozenset(pair[:2]) for pair in found(now)} == {frozenset({"carl", "tara"})}
 
 
-@pytest.mark.parametrize(("sharing", "pairs"), [(MAX_SHARING, 6), (MAX_SHARING + 1, 0)])
+@pytest.mark.parametrize(("sharing", "pairs"), [(MAX_ACCOUNTS_PER_ADDRESS, 6), (MAX_ACCOUNTS_PER_ADDRESS + 1, 0)])
 def test_an_address_of_many_says_nothing(sharing: int, pairs: int, now: datetime) -> None:
     for number in range(sharing):
         signed_in(researcher(f"r{number}"), "192.0.2.1", now)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from defense_kit.protocol import BatchAnswers
 from defense_kit.warmup import scheduler as module
 from defense_kit.warmup.attacks import Attack, AttackResult, MadeRows, Rows
-from defense_kit.warmup.measure import max_running, rows_of_batch
-from defense_kit.warmup.scheduler import MAX_SENT, Scheduler
+from defense_kit.warmup.measure import attacks_at_once, rows_of_batch
+from defense_kit.warmup.scheduler import MAX_IN_FLIGHT, Scheduler
 
 SHAPE = (2, 2, 3)
 MAX_ROWS = 512
@@ -66,7 +66,7 @@ def test_each_attack_gets_the_answers_to_its_own_rows(attacks: list[list[int]], 
     assert defense.shapes <= {(batch, *SHAPE)}
     assert scheduler.rows_wanted == sum(map(sum, attacks)) == sum(defense.full)
     assert scheduler.rows_sent == batch * len(defense.full)
-    assert max(defense.under_way, default=0) <= MAX_SENT
+    assert max(defense.under_way, default=0) <= MAX_IN_FLIGHT
 
 
 @pytest.mark.parametrize("batch", [4, 16])
@@ -75,12 +75,12 @@ def test_batches_are_full_while_enough_attacks_run(batch: int) -> None:
     scheduler = Scheduler[int](defense, batch=batch, max_running=3 * batch)
     list(scheduler.run((number, asking(number, [1] * 6)) for number in range(20 * batch)))
     assert defense.full[: 20 * 6 - 3 * 6] == [batch] * (20 * 6 - 3 * 6), "but for the last attacks"
-    assert set(defense.under_way[1 : 20 * 6 - 3 * 6]) == {MAX_SENT}, "one is answered while the next is made"
+    assert set(defense.under_way[1 : 20 * 6 - 3 * 6]) == {MAX_IN_FLIGHT}, "one is answered while the next is made"
 
 
 @pytest.mark.parametrize("batch", [16, 64, 256, 512])
 def test_batches_are_full_where_attacks_ask_for_many_rows_and_for_one_in_turn(batch: int) -> None:
-    scheduler = Scheduler[int](Recorder(), batch=batch, max_running=max_running("spsa", batch))
+    scheduler = Scheduler[int](Recorder(), batch=batch, max_running=attacks_at_once("spsa", batch))
     list(scheduler.run((number, asking(number, [1, *[64, 1] * 9])) for number in range(150)))
     assert scheduler.rows_wanted / scheduler.rows_sent > 0.95
 
@@ -100,7 +100,7 @@ def test_two_batches_are_under_way_also_where_they_are_not_full(running: int, fu
     list(scheduler.run((number, asking(number, [1] * 20)) for number in range(running)))
     settled = slice(6, -12)
     assert max(defense.full[settled]) == full, why
-    assert set(defense.under_way[settled]) == {MAX_SENT}, why
+    assert set(defense.under_way[settled]) == {MAX_IN_FLIGHT}, why
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_the_next_batch_is_filled_while_two_are_under_way() -> None:
         def write(self, first: int, out: Rows) -> None:
             out[:] = 1
             written.append(first)
-            if len(written) > MAX_SENT:
+            if len(written) > MAX_IN_FLIGHT:
                 filled.set()
 
     class Patient(Recorder):
@@ -208,8 +208,8 @@ def test_the_next_batch_is_filled_while_two_are_under_way() -> None:
             return super().receive()
 
     def attack() -> Attack:
-        scores = yield Counted((MAX_SENT + 1, *SHAPE))
-        return AttackResult(np.zeros(SHAPE, np.float32), scores[0], MAX_SENT + 1)
+        scores = yield Counted((MAX_IN_FLIGHT + 1, *SHAPE))
+        return AttackResult(np.zeros(SHAPE, np.float32), scores[0], MAX_IN_FLIGHT + 1)
 
     assert len(dict(Scheduler[int](Patient(), batch=1, max_running=1).run([(1, attack())]))) == 1
 
