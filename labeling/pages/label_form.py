@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.times import to_the_second
 from labeling import wording
+from labeling.answers import MAX_SECONDS
 from labeling.enums import Answer, Label, TieBreak
 from labeling.instructions import news_since
 from labeling.learning.examples import instruction_examples
@@ -304,6 +305,7 @@ def page_data(
         "ahead": desk.ahead,
         "breakMinutes": policy.break_minutes,
         "holdSeconds": HOLD_SECONDS if desk.ahead else 0,
+        "maxSeconds": MAX_SECONDS,
         "gates": {gate: gate_table(gate) for gate in OutlineGate},
         "followUps": {label: _words(follow_up) for label, follow_up in wording.FOLLOW_UPS.items()},
         "tieBreaks": wording.TIE_BREAKS,

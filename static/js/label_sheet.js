@@ -311,10 +311,10 @@ export class Sheet {
     return this.#settled !== before;
   }
 
-  /** Time counts while the page can be seen. */
+  /** Time counts while the page can be seen, up to what the server takes: also what an earlier draft has counted. */
   #countSeconds() {
     const now = performance.now();
-    this.#seconds += (now - this.#since) / 1000;
+    this.#seconds = Math.min(this.#seconds + (now - this.#since) / 1000, data.maxSeconds);
     this.#since = now;
   }
 

@@ -53,6 +53,7 @@
  * @property {boolean} ahead whether pictures are loaded before they are needed
  * @property {number} breakMinutes
  * @property {number} holdSeconds for how long an answer can be taken back
+ * @property {number} maxSeconds of work on a picture that the server takes
  * @property {Record<string, Gate>} gates by their name
  * @property {Record<string, Record<string, string>>} followUps words of questions 3 and 4 by class
  * @property {Record<string, string>} tieBreaks

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
+from labeling.answers import MAX_SECONDS
 from labeling.models import Panel, Response, Tasker
 from tests import factories
 from tests.browser.label_desk import RECEIVED, SQUARE, Desk, wait_until
@@ -97,6 +98,20 @@ def test_a_draft_replaces_neither_a_newer_one_nor_what_was_submitted(desk: Desk)
     *_, queued, none, _, received, nothing = on_device(desk, "nobody", queue, *changed, settle, *changed)
     assert queued == received == {"submitted": True}
     assert none is nothing is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "days", "why"),
+    [(0, 3, "a page left in view over a weekend"), (100_000, 0, "the draft of such a page")],
+)
+def test_a_picture_left_in_view_for_days_can_be_answered(desk: Desk, seconds: int, days: int, why: str) -> None:
+    """The server takes a day at the most, so the page counts no more (R8: no answer is thrown away)."""
+    on_device(desk, "tara", ["keep", desk.assignment, 1, {"seconds": seconds}])
+    desk.page.clock.install()
+    desk.reload()
+    desk.page.clock.fast_forward(days * 24 * 3600 * 1000)
+    desk.follow(("4 4 Enter", "status", RECEIVED))
+    assert Response.objects.get().milliseconds == MAX_SECONDS * 1000, why
 
 
 def test_what_another_account_left_here_is_neither_shown_nor_sent(desk: Desk) -> None:
