@@ -69,7 +69,7 @@ class Page {
     },
     {
       isOpen: () => this.#open,
-      revision: () => this.#drafts.revision,
+      revisions: () => this.#drafts.revisions,
       close: () => this.#close(),
       show: (assignment, draft) => this.#show(assignment, draft),
       advance: (text) => this.#advance(text),

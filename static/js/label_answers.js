@@ -23,7 +23,7 @@ import { data, fill, receiptWords, words } from "./label_words.js";
 /**
  * @typedef {object} FormOnScreen what the page does for its answers
  * @property {() => boolean} isOpen whether the picture on screen can be answered
- * @property {() => number} revision of its draft
+ * @property {() => {revision: number, base: number}} revisions of its draft
  * @property {() => void} close
  * @property {(assignment: Assignment, draft: Draft) => void} show another picture, at once
  * @property {(text: string) => void} advance to the next picture
@@ -87,9 +87,9 @@ export class Answers {
     this.#queuing = id;
     this.#sentHere.add(id);
     pictures.submitted(id);
-    const revision = this.#form.revision();
     const sendAt = Date.now() + heldMs;
-    this.#unsettled = { assignment: id, api: data.api, shown: assignment, answer, form, revision, sendAt };
+    const revisions = this.#form.revisions();
+    this.#unsettled = { assignment: id, api: data.api, shown: assignment, answer, form, ...revisions, sendAt };
     await device.queue(this.#unsettled);
     this.#queuing = null;
     windows.send({ queued: id });
@@ -208,7 +208,7 @@ export class Answers {
     pictures.settled(id);
     if (api !== data.api) return false;
     const isOpen = this.#form.isOpen();
-    pictures.interrupt(shown, isOpen ? { revision: this.#form.revision(), savedAt: Date.now(), form: sheet.draft } : null);
+    pictures.interrupt(shown, isOpen ? { ...this.#form.revisions(), savedAt: Date.now(), form: sheet.draft } : null);
     this.#form.show(shown, draft);
     return true;
   }

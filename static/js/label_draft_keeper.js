@@ -53,12 +53,11 @@ function fromServer({ revision, saved_at: savedAt, form }) {
 }
 
 export class DraftKeeper {
-  /** Of the draft on screen. */
-  revision = 0;
   #parts;
   #on;
   /** @type {Form} */
   #form = {}; // what this revision is; the time of work alone would make another one of it
+  #revision = 0;
   #base = 0; // the revision of the server's draft that this one began from
   #sent = 0; // the newest revision that the server has
   #timer = 0;
@@ -71,6 +70,11 @@ export class DraftKeeper {
   constructor(parts, on) {
     this.#parts = parts;
     this.#on = on;
+  }
+
+  /** Of the draft on screen. */
+  get revisions() {
+    return { revision: this.#revision, base: this.#base };
   }
 
   listen() {
@@ -88,13 +92,13 @@ export class DraftKeeper {
     clearTimeout(this.#timer);
     this.#remember(draft ?? { revision: 0 });
     this.#sent = this.#base;
-    if (draft?.savedAt && this.revision > this.#base) this.#sendSoon();
+    if (draft?.savedAt && this.#revision > this.#base) this.#sendSoon();
     this.#parts.bar.showSaved(draft?.savedAt ? { savedAt: new Date(draft.savedAt) } : undefined);
   }
 
   /** @param {Draft} draft */
   #remember({ revision, base = 0, form = {} }) {
-    this.revision = revision;
+    this.#revision = revision;
     this.#base = base;
     this.#form = form;
   }
@@ -104,7 +108,7 @@ export class DraftKeeper {
     const { bar, device, pictures, sheet, windows } = this.#parts;
     const id = pictures.current?.id;
     if (!id || !this.#on.isOnScreen(id)) return;
-    const revision = (this.revision += 1);
+    const revision = (this.#revision += 1);
     const form = (this.#form = sheet.draft);
     const kept = await device.keep(id, revision, form, this.#base);
     if (!this.#on.isOnScreen(id)) return;
@@ -126,7 +130,7 @@ export class DraftKeeper {
    */
   hear(id, revision) {
     if (!this.#on.isOnScreen(id)) this.#parts.pictures.refresh(id);
-    else if (revision > this.revision) this.#adoptHere(id);
+    else if (revision > this.#revision) this.#adoptHere(id);
   }
 
   /**
@@ -162,7 +166,7 @@ export class DraftKeeper {
   }
 
   #sendChanges() {
-    if (this.revision > this.#sent) this.#send();
+    if (this.#revision > this.#sent) this.#send();
   }
 
   /** Send the draft on screen, or ask for a newer one. */
@@ -178,7 +182,7 @@ export class DraftKeeper {
 
   /** @param {Assignment} assignment */
   async #exchange({ id, lease_token }) {
-    const sent = { lease_token, browser, revision: this.revision, base: this.#base, form: this.#form };
+    const sent = { lease_token, browser, ...this.revisions, form: this.#form };
     try {
       const reply = await post(`${data.api}${id}/draft/`, sent);
       const draft = /** @type {DraftOnServer | null} */ (reply.data);
@@ -198,19 +202,19 @@ export class DraftKeeper {
   #exchanged(draft, sent) {
     const isOwn = !draft.form;
     if (isOwn) this.#sent = draft.revision;
-    if (this.revision !== sent) this.#sendSoon();
+    if (this.#revision !== sent) this.#sendSoon();
     else if (isOwn) this.#parts.bar.showSaved({ savedAt: new Date(draft.saved_at), onServer: true });
     else if (draft.revision !== this.#base) this.#adoptFromServer(draft);
   }
 
   /** @param {DraftOnServer} draft of another browser */
   #adoptFromServer(draft) {
-    const { revision } = this;
+    const revision = this.#revision;
     if (!this.#adopt(fromServer(draft), revision ? words.changedElsewhere : "")) return;
     this.#sent = draft.revision;
     if (revision < draft.revision) return;
     // This device has kept a later one: the draft that is shown now follows it.
-    this.revision = revision;
+    this.#revision = revision;
     this.keep();
   }
 }

@@ -33,6 +33,7 @@
  * @property {Answer} answer
  * @property {Form} form
  * @property {number} revision
+ * @property {number} [base] as of the draft; entries of earlier pages do not have it
  * @property {number} [sendAt] until then it can be taken back, in milliseconds as of Date.now()
  */
 /** @typedef {SubmittedAnswer & {account: string, order: number}} QueuedAnswer */
@@ -203,8 +204,8 @@ export class Device {
    * @param {QueuedAnswer} answer
    * @returns {Promise<KeptDraft>}
    */
-  async giveBack({ assignment, revision, form }) {
-    const draft = { assignment, account: this.#account, revision: revision + 1, savedAt: Date.now(), form };
+  async giveBack({ assignment, revision, base = 0, form }) {
+    const draft = { assignment, account: this.#account, revision: revision + 1, base, savedAt: Date.now(), form };
     this.#unkept.outbox.delete(assignment);
     try {
       await this.#run(async ({ drafts, outbox }) => {

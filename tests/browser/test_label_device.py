@@ -5,12 +5,15 @@ server is killed between its commit and its answer.
 import re
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Browser, Route, expect
 
 from labeling.answers import MAX_SECONDS
-from labeling.models import Panel, Response, Tasker
+from labeling.models import Assignment, Draft, Panel, Response, Tasker
+from labeling.pages import label_form
 from tests import factories
 from tests.browser.label_desk import RECEIVED, SQUARE, Desk, wait_until
 from tests.browser.looking import CHECKED, DESK, SHOWN, has, holds, signs_in
@@ -342,6 +345,24 @@ def test_what_was_drawn_on_two_devices_at_once_is_an_undo_away(desk: Desk, other
     desk.status.to_have_text(re.compile("undo brings your outline back"))
     desk.press("u")
     wait_until(desk.page, lambda: len(desk.kept("drafts")[0]["form"]["drawing"]["open"]) == 1)
+
+
+def test_what_is_changed_here_stays_when_an_answer_is_taken_back(monkeypatch: pytest.MonkeyPatch, desk: Desk) -> None:
+    """Each picture has a draft of another browser that this page began from: no such draft replaces what follows it."""
+    monkeypatch.setattr(label_form, "HOLD_SECONDS", 9)
+    desk.ahead()
+    form = '{"answers": {"contains_bird": "unsure_yes", "contains_bicycle": "definitely_no"}}'
+    for assignment in Assignment.objects.all():
+        Draft.objects.create(assignment=assignment, browser=uuid4(), revision=7, form=form, saved_at=timezone.now())
+    desk.reload()
+    desk.answer_again(1, 4)
+    desk.goes_on("Enter")
+    desk.answer_again(1, 4)
+    desk.goes_on("z")
+    for picture in ("the one that came back", "the one that it put aside"):
+        expect(desk.page.locator("#saved"), picture).to_have_text(SAVED)
+        expect(desk.page.locator("[name=contains_bird][value=definitely_no]"), picture).to_be_checked()
+        desk.goes_on("Enter")
 
 
 def test_who_comes_back_to_what_they_left_is_told_nothing(desk: Desk, other: Desk) -> None:

@@ -58,6 +58,19 @@ test("an answer that the server refuses becomes a draft again, of a later revisi
   assert.equal((await device.draftOf("A-1")).revision, 5);
 });
 
+for (const [base, then, why] of [
+  [7, 7, "the server's draft that it began from stays known"],
+  [undefined, 0, "an entry of an earlier page does not say it"],
+]) {
+  test(`an answer that comes back is a draft that follows the same one: ${why}`, async () => {
+    const device = new Device("tara");
+    await device.queue({ ...answer("A-1", 8), base });
+    const [queued] = await device.outbox();
+    assert.equal((await device.giveBack(queued)).base, then);
+    assert.equal((await device.draftOf("A-1")).base, then);
+  });
+}
+
 test("what another account left on this device is neither shown nor sent", async () => {
   const tara = new Device("tara");
   await tara.keep("A-1", 1, form("definitely_yes"));
