@@ -173,7 +173,12 @@ export class DraftKeeper {
   #send() {
     clearTimeout(this.#timer);
     const { current } = this.#parts.pictures;
-    if (this.#isSending || !data.ahead || !current || !this.#on.isOnScreen(current.id)) return;
+    if (!data.ahead || !current || !this.#on.isOnScreen(current.id)) return;
+    if (this.#isSending) {
+      // One at a time: what has changed meanwhile waits for its turn.
+      this.#sendSoon();
+      return;
+    }
     this.#isSending = true;
     this.#exchange(current).finally(() => {
       this.#isSending = false;
