@@ -277,24 +277,26 @@ class Page {
 
   /** @param {string} text */
   async #goOn(text) {
-    const ready = this.#pictures.take();
-    if (ready) return this.#showNext(ready.assignment, ready.draft, text);
+    // A picture whose answer has come back meanwhile stays on screen.
+    if (this.#open || this.#showNext(text)) return undefined;
     // What the server says of the answers on their way leads back here. One that is held is not waited for.
     if (this.#pictures.waiting > Number(this.#answers.isHolding)) return undefined;
-    const next = await this.#pictures.ask();
-    if (next.ready) return this.#showNext(next.ready.assignment, next.ready.draft, text);
-    return this.#empty.showHeld(text, next.retryAfter, next.held);
+    const { retryAfter, held } = await this.#pictures.ask();
+    if (this.#open || this.#showNext(text)) return undefined;
+    return this.#empty.showHeld(text, retryAfter, held);
   }
 
   /**
-   * For who does not see the picture change: the focus may stay where it is.
-   * @param {Assignment} assignment
-   * @param {Draft | null} draft
+   * Show the next picture at hand; returns whether there is one.
    * @param {string} text
    */
-  #showNext(assignment, draft, text) {
-    this.#show(assignment, draft, text);
+  #showNext(text) {
+    const ready = this.#pictures.take();
+    if (!ready) return false;
+    this.#show(ready.assignment, ready.draft, text);
+    // For who does not see the picture change: the focus may stay where it is.
     this.#bar.speak(words.nextPicture);
+    return true;
   }
 
   /**
@@ -302,15 +304,15 @@ class Page {
    * @param {unknown} error
    */
   async #noNext(text, error) {
+    if (!(error instanceof Unreachable || error instanceof Refusal)) throw error;
+    if (this.#open) return;
     if (error instanceof Unreachable) {
       this.#empty.show(text, 0, words.noConnection, words.noConnectionNext);
-    } else if (error instanceof Refusal && error.needsSignIn) {
+    } else if (error.needsSignIn) {
       this.#empty.show(text, 0, words.signInEnded, words.signInEndedNext);
       if (await signInAgain()) await this.#goOn(text).catch((again) => this.#noNext(text, again));
-    } else if (error instanceof Refusal) {
-      this.#empty.show(text, 0, words.noMore, error.detail);
     } else {
-      throw error;
+      this.#empty.show(text, 0, words.noMore, error.detail);
     }
   }
 

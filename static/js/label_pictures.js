@@ -111,8 +111,10 @@ export class Pictures {
    */
   async add(assignment) {
     const { id, image } = assignment;
+    const ready = { assignment, image: loaded(image.url), draft: await this.#draftOf(assignment) };
+    // Two replies may bring the same one.
     if (this.held.some((held) => held.id === id)) return;
-    this.#ahead.push({ assignment, draft: await this.#draftOf(assignment), image: loaded(image.url) });
+    this.#ahead.push(ready);
     this.#onAhead(assignment);
   }
 
@@ -140,29 +142,27 @@ export class Pictures {
   }
 
   /**
-   * Ask for a picture; `retryAfter` is in seconds, and says that nothing is left. Throws as `post`.
-   * @returns {Promise<{ready: ReadyPicture} | {ready: null, retryAfter: number, held: Held | null}>}
+   * Ask for a picture, to be taken; where none comes, `retryAfter` (seconds) and `held` say why. Throws as `post`.
+   * @returns {Promise<{retryAfter: number, held: Held | null}>}
    */
   async ask() {
     await this.#filling;
-    const ready = this.take();
-    if (ready) return { ready };
+    if (this.held.length) return { retryAfter: 0, held: null };
     const { data, retryAfter, held } = await this.#next();
-    if (!data) return { ready: null, retryAfter, held };
-    await loaded(data.image.url);
-    this.current = data;
-    return { ready: { assignment: data, draft: await this.#draftOf(data) } };
+    if (data) await this.add(data);
+    await this.#ahead[0]?.image;
+    return { retryAfter, held };
   }
 
   /**
    * Show another picture first; the one on screen waits for its turn.
    * @param {Assignment} assignment
-   * @param {Draft | null} draft of the one on screen
+   * @param {Draft | null} draft of the one on screen; null where that one cannot be answered, as its answer is on its way
    */
   interrupt(assignment, draft) {
     const { current } = this;
     this.drop(assignment.id);
-    if (current && current.id !== assignment.id) this.#ahead.unshift({ assignment: current, draft });
+    if (draft && current && current.id !== assignment.id) this.#ahead.unshift({ assignment: current, draft });
     this.current = assignment;
   }
 

@@ -3,6 +3,7 @@ server is killed between its commit and its answer.
 """
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -16,7 +17,7 @@ from labeling.models import Assignment, Draft, Panel, Response, Tasker
 from labeling.pages import label_form
 from tests import factories
 from tests.browser.label_desk import RECEIVED, SQUARE, Desk, wait_until
-from tests.browser.looking import CHECKED, DESK, SHOWN, has, holds, signs_in
+from tests.browser.looking import CHECKED, DESK, HIDDEN, SHOWN, has, holds, signs_in
 from tests.cut_wire import wire_to
 from tests.processes import deployment, kill, wait_for
 
@@ -29,6 +30,16 @@ ON_DEVICE = """async ([account, steps]) => {
     for (const [name, ...values] of steps) results.push(await device[name](...values));
     return results;
 }"""
+# Nothing is written until the page may go on.
+HOLD_DATABASE = """() => new Promise((holding) => {
+    const opening = indexedDB.open("unanimous");
+    opening.onsuccess = () => {
+        const outbox = opening.result.transaction("outbox", "readwrite").objectStore("outbox");
+        const again = () => window.letGo ? opening.result.close() : (outbox.get("none").onsuccess = again);
+        again();
+        holding();
+    };
+})"""
 # What a server of its own has to label, and what it kept.
 FILL = """
 from django.utils import timezone
@@ -241,6 +252,62 @@ def test_a_refused_answer_brings_its_picture_back_and_the_next_one_waits(desk: D
         ("", "[name=contains_bird][value=unsure_yes]", CHECKED),
     )
     desk.complaints.clear()
+
+
+def test_an_answer_refused_while_the_next_one_is_put_into_the_outbox_stays_on_screen(desk: Desk) -> None:
+    desk.ahead()
+    first = desk.assignment
+    refused: list[Route] = []
+    desk.page.route("**/response/", lambda route: refused.append(route))
+    desk.goes_on("4", "4", "Enter")
+    second = desk.assignment
+    desk.follow(("4 4", "missing", "Ready to submit"))
+    wait_until(desk.page, lambda: len(desk.kept("drafts")) == 1)
+    desk.page.evaluate(HOLD_DATABASE)
+    refused[0].fulfill(status=400, json={"code": "invalid", "detail": "No."})
+    desk.page.unroute("**/response/")
+    desk.page.wait_for_timeout(200)
+    desk.press("Enter")
+    desk.page.evaluate("window.letGo = true")
+    wait_until(desk.page, lambda: Response.objects.count() == 1)
+    desk.follow(
+        ("", "[name=assignment]", holds(first)),
+        ("", "[name=contains_bird][value=definitely_no]", CHECKED),
+    )
+    desk.goes_on("Enter")
+    assert desk.assignment not in (first, second)
+    desk.forgives("400")
+
+
+@pytest.mark.parametrize(
+    ("empty", "reply", "why"),
+    [
+        (False, Route.continue_, "the page waits for a picture that it loads ahead"),
+        (True, Route.continue_, "none came ahead: it asks for one"),
+        (True, Route.abort, "it asks, and there is no network"),
+    ],
+)
+def test_an_answer_taken_back_while_the_next_picture_is_on_its_way_stays_on_screen(
+    monkeypatch: pytest.MonkeyPatch, desk: Desk, empty: bool, reply: Callable[[Route], None], why: str
+) -> None:
+    """With `empty` the first request brings none; `reply` is made to the one that the tasker waits for."""
+    monkeypatch.setattr(label_form, "HOLD_SECONDS", 9)
+    asked: list[Route] = []
+    desk.ahead()
+    desk.page.route("**/next/", lambda route: asked.append(route), times=1 + empty)
+    desk.reload()
+    first = desk.assignment
+    desk.follow(("4 4 Enter", ".news [data-act=take_back]", SHOWN))
+    if empty:
+        wait_until(desk.page, lambda: len(asked) == 1)
+        asked[0].fulfill(status=204)
+    wait_until(desk.page, lambda: len(asked) == 1 + empty)
+    desk.follow(("z", "status", has("Taken back")))
+    reply(asked[-1])
+    desk.page.wait_for_timeout(300)
+    desk.follow(("", "[name=assignment]", holds(first)), ("", "missing", "Ready to submit"), ("", "#empty", HIDDEN))
+    desk.goes_on("Enter")
+    desk.forgives("net::ERR_FAILED")
 
 
 def test_receipts_are_listed_newest_first_also_after_a_reload(desk: Desk) -> None:
