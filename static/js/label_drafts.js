@@ -71,6 +71,8 @@ export class Device {
   // What the database would not take. It lasts as long as the page does.
   /** @type {{drafts: Map<string, KeptDraft>, outbox: Map<string, QueuedAnswer>}} */
   #unkept = { drafts: new Map(), outbox: new Map() };
+  /** @type {Set<string>} */
+  #done = new Set(); // ids of answers that the database would not let go: this page never sends them again
   #order = 0;
 
   /** @param {string} account the user name: what others left on this device is neither shown nor sent */
@@ -166,6 +168,7 @@ export class Device {
         await outbox.put(queued);
         await drafts.delete(entry.assignment);
       }, "readwrite", "strict");
+      this.#done.delete(entry.assignment);
       return true;
     } catch {
       this.#unkept.outbox.set(entry.assignment, queued);
@@ -177,7 +180,7 @@ export class Device {
   async outbox() {
     /** @type {QueuedAnswer[]} */
     const kept = await this.#run(({ outbox }) => outbox.all(), "readonly").catch(() => []);
-    const mine = kept.filter(({ account }) => account === this.#account);
+    const mine = kept.filter(({ account, assignment }) => account === this.#account && !this.#done.has(assignment));
     return [...mine, ...this.#unkept.outbox.values()].sort((one, other) => one.order - other.order);
   }
 
@@ -187,16 +190,14 @@ export class Device {
    * @param {Receipt | null} receipt
    */
   async settle(assignment, receipt = null) {
-    this.#unkept.outbox.delete(assignment);
     this.#unkept.drafts.delete(assignment);
     const known = { ...receipt, assignment, account: this.#account, settledAt: Date.now() };
-    await this.#run(async ({ drafts, outbox, receipts }) => {
-      await outbox.delete(assignment);
+    await this.#takeOut(assignment, async ({ drafts, receipts }) => {
       await drafts.delete(assignment);
       await receipts.put(known);
       const old = (await receipts.all()).sort((one, other) => other.settledAt - one.settledAt).slice(MAX_RECEIPTS);
       for (const each of old) await receipts.delete(each.assignment);
-    }).catch(() => {});
+    });
   }
 
   /**
@@ -206,16 +207,29 @@ export class Device {
    */
   async giveBack({ assignment, revision, base = 0, form }) {
     const draft = { assignment, account: this.#account, revision: revision + 1, base, savedAt: Date.now(), form };
+    const isKept = await this.#takeOut(assignment, ({ drafts }) => drafts.put(draft));
+    if (!isKept) this.#unkept.drafts.set(assignment, draft);
+    return draft;
+  }
+
+  /**
+   * Take an answer out of the outbox, in one transaction with `work`. A full device may refuse what that puts: then the
+   * answer is taken out alone, since one that stays would be sent again at once. Returns whether `work` was done.
+   * @param {string} assignment
+   * @param {(stores: Stores) => Promise<unknown>} work
+   */
+  async #takeOut(assignment, work) {
     this.#unkept.outbox.delete(assignment);
     try {
-      await this.#run(async ({ drafts, outbox }) => {
-        await outbox.delete(assignment);
-        await drafts.put(draft);
+      await this.#run(async (stores) => {
+        await stores.outbox.delete(assignment);
+        await work(stores);
       });
+      return true;
     } catch {
-      this.#unkept.drafts.set(assignment, draft);
+      await this.#run(({ outbox }) => outbox.delete(assignment)).catch(() => this.#done.add(assignment));
+      return false;
     }
-    return draft;
   }
 
   /**

@@ -157,7 +157,7 @@ export class Pictures {
   /**
    * Show another picture first; the one on screen waits for its turn.
    * @param {Assignment} assignment
-   * @param {Draft | null} draft of the one on screen; null where that one cannot be answered, as its answer is on its way
+   * @param {Draft | null} draft of the one on screen; null where that one does not wait: it was submitted, or is gone
    */
   interrupt(assignment, draft) {
     const { current } = this;

@@ -1,5 +1,5 @@
-// The draft on screen, as it goes to the server. What is on screen and what the server says are small stand-ins here; the
-// browser's journeys have the real ones.
+// The draft on screen, as it goes to the server. What is on screen and what the server says are small stand-ins here;
+// the browser's journeys have the real ones.
 import assert from "node:assert/strict";
 import { beforeEach, mock, test } from "node:test";
 

@@ -100,6 +100,32 @@ test("the last fifty receipts stay, newest first; what was answered elsewhere ha
   assert.deepEqual([kept.length, kept[0], kept.at(-1)], [49, "R-51", "R-3"]);
 });
 
+for (const [calls, inDatabase, why] of [
+  [["put"], [], "a full device takes nothing more"],
+  [["put", "delete"], ["A-1"], "it lets nothing go either"],
+]) {
+  for (const [end, leave] of [
+    ["comes back", (device, queued) => device.giveBack(queued)],
+    ["is received", (device) => device.settle("A-1", receipt(1))],
+  ]) {
+    test(`an answer that ${end} is not sent once more, where ${why}`, async (context) => {
+      const device = new Device("tara");
+      await device.queue(answer("A-1", 4));
+      const [queued] = await device.outbox();
+      const store = globalThis.IDBObjectStore.prototype;
+      const full = () => { throw new DOMException("full", "QuotaExceededError"); };
+      const broken = calls.map((call) => context.mock.method(store, call, full));
+      await leave(device, queued);
+      assert.deepEqual(names(await device.outbox()), []);
+      assert.equal((await device.draftOf("A-1"))?.revision, end === "comes back" ? 5 : undefined);
+      for (const each of broken) each.mock.restore();
+      assert.deepEqual(names(await new Device("tara").outbox()), inDatabase, "nor by the next page");
+      await device.queue(answer("A-1", 6));
+      assert.deepEqual((await device.outbox()).map((each) => each.revision), [6], "what follows it goes out");
+    });
+  }
+}
+
 test("where the browser keeps nothing the page does, and says that it may lose it", async () => {
   globalThis.indexedDB = { open: () => { throw new Error("private window"); } };
   const device = new Device("tara");
