@@ -203,11 +203,9 @@ def _is_case(prediction: Prediction, ruling: Ruling) -> bool:
     return ruling.verdict == Verdict.VALID and prediction.image.origin in RELEASED_ORIGINS
 
 
-def breaks_derive(*, now: datetime, image: Image | None = None) -> int:
-    """Record the mistakes that follow from rulings made after a picture's runs were assessed, of all pictures or of
-    one; return how many (R22)."""
-    rows = _mistakes_without_break() if image is None else _mistakes_without_break().filter(image=image)
-    found = {(each.defense_id, each.image_id): each for each in rows}
+def breaks_derive(*, now: datetime) -> int:
+    """Record the mistakes that follow from rulings made after a picture's runs were assessed; return how many (R22)."""
+    found = {(each.defense_id, each.image_id): each for each in _mistakes_without_break()}
     rulings = newest_rulings({image for _, image in found})
     # Each locks its defense, in the order of their numbers, as all code does (contest.defenses.stake_ends).
     in_order = sorted(found.values(), key=lambda each: (each.defense_id, each.image_id))

@@ -27,7 +27,7 @@ from adjudication.verifier.untrusted_files import MAX_FILE_BYTES, MAX_MANIFEST_B
 from common.audit.seals import seal_entries
 from common.audit.trail import audit
 from common.errors import Conflict, InvalidInput, NotFound, required
-from contest.core.breaks import recorded_mistakes
+from contest.core.breaks import breaks_derive, recorded_mistakes
 from contest.core.models import Release
 from contest.core.publication import released
 from contest.core.week_pictures import (
@@ -125,6 +125,7 @@ def release_week(
     """
     while seal_entries():  # what was recorded in the week is part of its release
         pass
+    breaks_derive(now=now)  # a ruling may be newer than the last sweep that looked for breaks
     with workplace_in(out) as workplace, ThreadPoolExecutor(1) as packer:
         content, facts = _write_content(workplace, week, packer, incomplete, progress)
         part = _part_of(week, content, facts)

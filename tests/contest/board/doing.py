@@ -24,7 +24,7 @@ def by_doing(image: Image, ballot: Ballot, now: datetime) -> Followed:
         before, ends = _broken(image), _ends()
         newest = LedgerEntry.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
         overrule(image, ballot, "This explanation stands in a ruling that is taken back again.", now=now)
-        breaks_derive(now=now, image=image)
+        breaks_derive(now=now)
         stakes_end(now=now)
         prizes_settle(now=now)
         after, turned = _broken(image), _ends()

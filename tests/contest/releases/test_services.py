@@ -18,14 +18,19 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.utils import timezone
 
+from adjudication.enums import Verdict
+from adjudication.services import rule_by_board
 from adjudication.verify import verify
 from common.errors import Conflict, DomainError, InvalidInput
-from contest.core.models import Release
+from contest.core.models import Break, Release
 from contest.releases import archive, services
 from contest.releases.folders import same_folder
+from labeling.enums import Label
 from labeling.models import Panel, Report
+from labeling.more_taskers import panel_join
 from picture_files.store import PictureMissing, picture_store
 from policy.calendar import week_named
+from policy.selectors import policy_in_force
 from scoring.enums import DefenseAnswer, Fault, RunState
 from scoring.models import Defense
 from tests import factories
@@ -233,6 +238,46 @@ def test_a_week_under_way_is_refused_unless_told(
     assert f"still wait: {waits}." in refused("week_under_way", _release, out).message
     assert list(out.iterdir()) == [] and not Release.objects.exists()
     assert verify(_release(out, incomplete=True).folder).differences == []
+
+
+def _joined(contest: cast.Contest) -> None:
+    """The board asked one more tasker, who says the same."""
+    at = cast.AFTER - timedelta(days=1)
+    cast.say(panel_join(contest.panels["valid bird"], 1, now=at), [cast.drawn(cast.LARGE)], at)
+    cast.settle(at + timedelta(hours=1))
+
+
+OVERRULED = "What looks like a beak is the lamp of a bicycle, as all outlines of it show."
+
+
+def _overruled(contest: cast.Contest) -> None:
+    """The board makes a bicycle of the bird: other answers are the mistakes."""
+    at, image = cast.AFTER - timedelta(days=1), contest.images["valid bird"]
+    ruled = {"verdict": Verdict.VALID, "label": Label.BICYCLE, "reasons": (), "explanation": OVERRULED}
+    cast.case_of(rule_by_board(image=image, policy=policy_in_force(at), now=at, **ruled))
+
+
+def _answer_without_ruling(contest: cast.Contest) -> None:
+    _joined(contest)
+    cast.labeled(contest, "full", cast.picture(80), [cast.EXCLUDED] * 3)
+
+
+@pytest.mark.parametrize(
+    ("change", "incomplete", "why"),
+    [
+        (_joined, False, "the same class by more taskers"),
+        (_overruled, False, "the other class by the board"),
+        (_answer_without_ruling, True, "the week is published while another picture waits"),
+    ],
+)
+def test_breaks_under_a_newer_ruling_are_in_the_release(
+    change: Callable[[cast.Contest], None], incomplete: bool, why: str, contest: cast.Contest, out: Path
+) -> None:
+    """The sweep of releases may come before the one that looks for breaks (R22, R29)."""
+    change(contest)
+    folder = _release(out, incomplete=incomplete).folder
+    assert (verify(folder).differences, Break.objects.filter(found_at=cast.AFTER).count()) == ([], 1), why
+    assert not _release(out, incomplete=incomplete).new
 
 
 @pytest.mark.parametrize(("decision", "published"), [("kept_out", True), ("", False)])
