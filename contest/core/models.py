@@ -225,7 +225,11 @@ class Break(models.Model):
 
 
 class Release(models.Model):
-    """A published part of the record of one week (R39). Part 0 is the release, part n its n-th errata."""
+    """A published part of the record of one week (R39). Part 0 is the release, part n its n-th errata.
+
+    `last_audit_number` is the number of the last row of the audit trail in it, 0 where it has none. It is None for a
+    part of before this was recorded: the number then follows from the end of the week.
+    """
 
     week = models.CharField(max_length=8)
     part = models.PositiveSmallIntegerField(default=0)
@@ -234,6 +238,7 @@ class Release(models.Model):
     counts = models.JSONField()
     bytes = models.PositiveBigIntegerField()
     released_at = models.DateTimeField()
+    last_audit_number = models.PositiveBigIntegerField(null=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["week", "part"], name="release_part_once")]

@@ -4,9 +4,11 @@ Each states what happened in its week, as known at the end of the week: what is 
 and causes no errata of this one. All functions run inside `contest.releases.snapshot.snapshot`.
 """
 
+import csv
 from datetime import datetime
 from functools import reduce
 from operator import or_
+from pathlib import Path
 
 from django.db.models import Case, F, Max, QuerySet, When
 
@@ -236,8 +238,11 @@ def _place(kind: str, team: str | None, stake: int | None) -> str:
 
 
 def _audit_rows(week: Week) -> Rows:
-    """The rows sealed after those of the last released week before, up to the last of this week: public parts, and
-    hashes of the private ones. The releases together hold all of the trail."""
+    """The rows after those in the releases of earlier weeks, up to the last of this week: public parts, and hashes of
+    the private ones. The releases together hold all of the trail.
+
+    A row of a week that is sealed after the week was published is in the next release: errata have the same rows.
+    """
     found = seals().filter(number__gt=_last_before(week), number__lte=_last_until(week))
     for seal in found.iterator(chunk_size=1_000):
         entry = seal.entry
@@ -256,10 +261,27 @@ def _audit_rows(week: Week) -> Rows:
 
 
 def _last_before(week: Week) -> int:
-    earlier = Release.objects.filter(week__lt=week.name).order_by("-week").values_list("week", flat=True).first()
-    return _last_until(week_called(earlier)) if earlier else 0
+    """Return the last number in the newest part of the nearest earlier week that has any, as the verifier does."""
+    newest = {part.week: part for part in Release.objects.filter(week__lt=week.name).order_by("week", "part")}
+    return next((last for part in reversed(newest.values()) if (last := _last_in(part))), 0)
 
 
 def _last_until(week: Week) -> int:
+    """Return the last number in the newest part of the week; for the first part the last one of before its end."""
+    newest = Release.objects.filter(week=week.name).order_by("part").last()
+    return _last_sealed(week) if newest is None else _last_in(newest)
+
+
+def _last_in(part: Release) -> int:
+    return _last_sealed(week_called(part.week)) if part.last_audit_number is None else part.last_audit_number
+
+
+def _last_sealed(week: Week) -> int:
     last: int | None = AuditSeal.objects.filter(entry__at__lt=week.end).aggregate(last=Max("number"))["last"]
     return last or 0
+
+
+def last_audit_number(folder: Path) -> int:
+    """Return the number of the last row of the audit trail in a release, 0 where it has none."""
+    with (folder / form.AUDIT).open(encoding="utf-8", newline="") as file:
+        return max((int(row["number"]) for row in csv.DictReader(file)), default=0)

@@ -41,7 +41,7 @@ from contest.core.weeks import week_at, week_called, zone_of_week
 from contest.ledger.models import LedgerEntry
 from contest.releases.board_tables import cases_of_pictures, decisions_on_pictures, examinations, motions_of, within
 from contest.releases.content import ReleaseContent, copy_pictures, write_week
-from contest.releases.contest_tables import decisions_of, public_attacks_of_week
+from contest.releases.contest_tables import decisions_of, last_audit_number, public_attacks_of_week
 from contest.releases.files import Progress
 from contest.releases.folders import copy_folder, same_folder
 from contest.releases.keys import copy_public_keys
@@ -314,7 +314,12 @@ def _publish(
     there = same_folder(
         content.path, folder, but=form.SIGNATURE
     )  # before the lock that others wait for: there may be much to read
-    values = {"counts": content.counts, "bytes": archive.stat().st_size, "released_at": now}
+    values = {
+        "counts": content.counts,
+        "bytes": archive.stat().st_size,
+        "released_at": now,
+        "last_audit_number": last_audit_number(content.path),
+    }
     with transaction.atomic():
         release, new = _record(week, part, manifest_sha256, values)
         if release.bytes != values["bytes"]:  # packed anew, by another version of the library

@@ -47,9 +47,11 @@ def fill_audit(record: MirroredRecord) -> None:
 def fill_releases(record: MirroredRecord) -> None:
     """Record the releases themselves, in the order of the chain."""
     kept = ("week", "part", "manifest_sha256", "previous_sha256", "counts", "bytes")
-    for listed in (part.listed for part in record.parts):
-        at = {"released_at": cells.time_from(listed["released_at"])}
-        Release.objects.create(**at, **{name: listed[name] for name in kept})
+    for part in record.parts:
+        values = {name: part.listed[name] for name in kept}
+        values["released_at"] = cells.time_from(part.listed["released_at"])
+        last = max((row["number"] for row in part.rows(form.AUDIT)), default=0)
+        Release.objects.create(**values, last_audit_number=last)
 
 
 def fill_teams(record: MirroredRecord) -> None:

@@ -211,8 +211,11 @@ def _money(contest: cast.Contest) -> None:
 
 
 def released(out: Path) -> list[ReleaseResult]:
-    """Publish both weeks, and the first once more after an answer came late."""
-    made = [release_week(week, out=out, now=NOW - timedelta(days=1, minutes=9)) for week in (W47, W48)]
+    """Publish both weeks, and the first once more after an answer came late; so did a row of the audit trail."""
+    at = NOW - timedelta(days=1, minutes=9)
+    made = [release_week(W47, out=out, now=at)]
+    audit("tasker.warn", by=None, subject={"tasker": ["T-99999"]}, why="Late.", now=cast.MONDAY)
+    made.append(release_week(W48, out=out, now=at))
     panel = factories.panel(cast.picture(42), dealt_at=cast.MONDAY)
     for number in range(3):
         factories.response(factories.tasker(f"late {number}"), panel, now=NOW - timedelta(hours=9), **cast.EXCLUDED)

@@ -23,6 +23,7 @@ from contest.core.models import Release
 from contest.record.rebuild import contest_rows
 from contest.record.rebuild.mirror_reader import MirroredRecord, MirroredRelease
 from contest.releases.services import ReleaseResult, release_week
+from labeling.models import Image
 from tests import factories
 from tests.adjudication.test_verify import Forger
 from tests.contest.record import cast
@@ -164,6 +165,27 @@ def test_rows_of_a_release_that_is_not_here_are_noted(made: list[ReleaseResult],
     found = verify(folder, previous=made[0].folder, pictures=False)
     assert not [line for line in found.differences if line.startswith(form.AUDIT)]
     assert [note for note in found.notes if note.startswith("audit trail: rows ")]
+
+
+def test_a_row_that_comes_late_is_in_the_next_release(made: list[ReleaseResult], olga: User, tmp_path: Path) -> None:
+    """R39: an act that began in a released week and ended after it; the releases go on where the last one ended."""
+    third = cast.week_named("2026-W49", "UTC")
+    late = {"late": [1]}
+    audit("policy.record", by=olga, subject=late, why="Late.", now=cast.W47.start, published=True)
+    audit("policy.record", by=olga, subject=late, why="Late.", now=cast.W48.start, published=True)
+    audit("tasker.warn", by=olga, subject={}, now=third.start)
+    again, out = third.end + timedelta(days=1), tmp_path / "out"
+    assert [release_week(week, out=out, now=again).new for week in (cast.W47, cast.W48)] == [False, False]
+    made.append(release_week(third, out=out, now=again))
+    Image.objects.filter(received_at__lt=cast.W47.end, origin="dataset").update(author="Somebody else")
+    made.append(release_week(cast.W47, out=out, now=again))
+    assert made[-1].release.name == "release-2026-W47-errata-1"
+    first, second, last, errata = (rows_of(each.folder) for each in made)
+    assert (errata, [row["why"] for row in last].count("Late.")) == (first, 2)
+    assert [int(row["number"]) for row in first + second + last] == list(range(1, len(first + second + last) + 1))
+    assert [_differing(each.folder) for each in made] == [[]] * 4
+    for week in (cast.W48, third):
+        assert not release_week(week, out=out, now=again).new
 
 
 def test_a_trail_filled_from_releases_holds_and_goes_on(made: list[ReleaseResult], olga: User) -> None:
