@@ -15,6 +15,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone, translation
 
 from common.errors import Conflict
+from common.smtp import LostUnderWay
 
 log = structlog.get_logger(__name__)
 
@@ -38,9 +39,13 @@ def letter_text(template: str, *, language: str, **context: Any) -> tuple[str, s
 
 
 def send_letter(message: EmailMessage) -> None:
-    """Send now; Conflict (`mail_failed`) when the mail server does not take it."""
+    """Send now; Conflict when the mail server does not take it (`mail_failed`), or may have (`mail_lost`)."""
     try:
         message.send()
+    except LostUnderWay as error:
+        log.warning("mail lost", error=str(error))
+        words = "The mail server did not say whether it took the e-mail. If none arrives in a few minutes, try again."
+        raise Conflict(words, "mail_lost") from error
     except (OSError, SMTPException) as error:
         log.warning("mail not sent", error=f"{type(error).__name__}: {error}")
         words = "The e-mail could not be sent: the mail server did not take it. Try again in a few minutes."

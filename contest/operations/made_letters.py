@@ -20,8 +20,8 @@ from contest.outbox.models import Digest, Message, Posted
 from contest.outbox.posting import MAX_TRIES, NOBODY, failing_letters, lost_letters, post_again
 from contest.releases.models import ReleaseLetter
 
-_SMTP = "django.core.mail.backends.smtp.EmailBackend"
-# Sending a letter takes at most this long: EMAIL_TIMEOUT, and a margin for a slow server.
+_SMTP = "common.smtp.EmailBackend"
+# Sending a letter takes at most this long: EMAIL_TIMEOUT for each answer, and MAX_ANSWER_SECONDS for the last two.
 _UNDER_WAY = timedelta(minutes=5)
 _BETWEEN = b"-" * 79
 # A letter's name: its kind and its number.

@@ -14,7 +14,8 @@ class Posted(models.Model):
 
     `taken_at` is when a sweep took it for sending: then it is never sent again, unless it could not be rendered or the
     mail server refused it, which empties the field; it is due again at `not_before`. `sent_at` is when the mail server
-    accepted it. Taken and not sent, without an `error`: its sweep was killed. `error` is why the last try failed.
+    accepted it. Taken and not sent: its sweep was killed, or the mail server did not say whether it took it. `error` is
+    why the last try failed, or that there is no reader.
     """
 
     taken_at = models.DateTimeField(null=True)

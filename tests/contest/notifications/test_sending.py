@@ -2,10 +2,15 @@
 pages: one's own alone, read and unread, how one is written to; and the organizers' letters."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+from threading import Thread
+from time import sleep
 from typing import Any
 from unittest.mock import Mock
 
@@ -18,12 +23,15 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accounts.roles import ORGANIZERS, REVIEW_BOARD
+from common import smtp
 from common.errors import InvalidInput
 from common.mail import send_letter
 from contest.core.enums import MessageGroup, MessageKind, MessageRate
 from contest.core.models import Member, Release, Team
 from contest.core.roles import Roles, roles_of
+from contest.operations.made_letters import read_letter
 from contest.outbox import posting
+from contest.outbox.letters import mail_of
 from contest.outbox.models import Digest, Message, MessagePreference
 from contest.outbox.posting import NOBODY
 from contest.outbox.preferences import groups_for, letter_preferences, preferences_set
@@ -252,6 +260,100 @@ def test_who_left_the_team_meanwhile_gets_no_letter_of_the_day(daily: User, red:
     assert (names(MORNING), names(MORNING + DAY)) == (["rosa"], [])
 
 
+class MailServer(StreamRequestHandler):
+    """A session with a mail server that fails at one step: the answer to a command, or to the text ("text")."""
+
+    def handle(self) -> None:
+        self.wfile.write(b"220 here\r\n")
+        while line := self.rfile.readline():
+            name = line[:4].decode().strip().upper()
+            if not self.answer(name, b"354 go on" if name == "DATA" else b"250 good"):
+                return
+            if name == "DATA" and self.server.fails != ("DATA", "refuses"):  # type: ignore[attr-defined]
+                text = list(takewhile(lambda line: line not in (b"", b".\r\n"), self.rfile))
+                self.server.texts += [text] if text else []  # type: ignore[attr-defined]
+                if not self.answer("text", b"250 taken"):
+                    return
+
+    def answer(self, step: str, words: bytes) -> bool:
+        """Answer, or fail; say whether the session goes on."""
+        fails, how = self.server.fails  # type: ignore[attr-defined]
+        if step == fails and how == "hangs up":
+            return False
+        if step == fails and how.startswith("waits"):
+            sleep(float(how.split()[1]))
+        with suppress(OSError):  # who waited for it may have left
+            self.wfile.write((b"451 no" if (step, how) == (fails, "refuses") else words) + b"\r\n")
+        return True
+
+
+@pytest.fixture
+def server(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    with ThreadingTCPServer(("127.0.0.1", 0), MailServer) as server:
+        Thread(target=server.serve_forever, args=(0.05,)).start()
+        settings.EMAIL_BACKEND = "common.smtp.EmailBackend"
+        settings.EMAIL_HOST, settings.EMAIL_PORT = server.server_address
+        settings.EMAIL_TIMEOUT = 0.3
+        monkeypatch.setattr(smtp, "MAX_ANSWER_SECONDS", 0.9)
+        server.texts = []  # type: ignore[attr-defined]
+        yield server
+        server.shutdown()
+
+
+SENT, DUE_AGAIN, LOST = "sent", "failed 1 of 5 times", "lost under way: it may have arrived"
+
+
+@pytest.mark.parametrize(
+    ("fails", "how", "state", "texts", "why"),
+    [
+        ("", "", SENT, 1, "a good server"),
+        ("text", "waits 0.6", SENT, 1, "a content filter takes its time"),
+        ("text", "waits 1.5", LOST, 1, "the answer comes too late"),
+        ("text", "hangs up", LOST, 1, "no answer comes"),
+        ("text", "refuses", DUE_AGAIN, 1, "the server read it, and does not want it"),
+        ("QUIT", "hangs up", SENT, 1, "the farewell says nothing about the letter"),
+        ("DATA", "hangs up", DUE_AGAIN, 0, "the text was not sent yet"),
+        ("DATA", "waits 0.6", DUE_AGAIN, 0, "the text was not sent in time"),
+        ("DATA", "refuses", DUE_AGAIN, 0, "no text is wanted"),
+        ("RCPT", "refuses", DUE_AGAIN, 0, "no such reader"),
+        ("RCPT", "waits 0.6", DUE_AGAIN, 0, "nobody looks the reader up in time"),
+        ("MAIL", "hangs up", DUE_AGAIN, 0, "no such sender"),
+    ],
+)
+def test_a_letter_that_the_server_may_have_taken_is_not_repeated(
+    fails: str, how: str, state: str, texts: int, why: str, carl: User, server: Any, olga: Client
+) -> None:
+    """R18"""
+    told(carl)
+    server.fails = (fails, how)
+    assert messages_send(clock=lambda: NOW) == (state == SENT), why
+    later = NOW + posting.AGAIN_AFTER
+    looked_at = read_letter([{"name": "message", "number": Message.objects.get().pk, "made": NOW}], now=later)
+    assert (looked_at[0].state, bool(looked_at[0].why)) == (state, state != SENT), why
+    server.fails = ("", "")
+    assert messages_send(clock=lambda: later) == (state == DUE_AGAIN), why
+    assert len(server.texts) == texts + (state == DUE_AGAIN), why
+
+
+def test_a_lost_letter_is_listed_and_goes_out_again_when_an_organizer_says_so(
+    letter: str, server: Any, olga: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.fails = ("text", "hangs up")
+    messages_send(clock=lambda: NOW)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: NOW + DAY)
+    assert not lacking(main(olga, OUTBOX), LOST, "no answer to the text", "Try again")
+    server.fails = ("", "")
+    olga.post(OUTBOX, {"letter": letter.removeprefix(OUTBOX).strip("/")})
+    assert (messages_send(clock=lambda: NOW + DAY), Message.objects.get().error, len(server.texts)) == (1, "", 2)
+
+
+def test_a_slow_server_holds_up_a_sweep_for_a_while_only(carl: User, red: Team) -> None:
+    told(red)
+    moments = iter([NOW, NOW, NOW, NOW + posting.MAX_SWEEP])
+    assert posting.post_due(Message.objects.all(), mail_of, clock=lambda: next(moments)) == 1
+    assert len(sent(NOW)) == 1, "the other letter waits for the next sweep"
+
+
 @pytest.mark.postgres("threads that write at the same time: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_of_many_sweeps_at_once_each_letter_leaves_once() -> None:
@@ -423,7 +525,7 @@ def letter(carl: User) -> str:
 def test_in_production_organizers_see_what_did_not_leave_and_not_what_it_says(
     letter: str, olga: Client, settings: Any
 ) -> None:
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_BACKEND = "common.smtp.EmailBackend"
     assert "Every letter left." in page(olga, OUTBOX), "one that only waits is not listed"
     Message.objects.update(tries=2, error="OSError: away", not_before=NOW)
     said = ("carl@example.org", "failed 2 of 5 times", "OSError: away", "Try again")
