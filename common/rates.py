@@ -21,12 +21,12 @@ _COUNT = """
     RETURNING count"""
 
 
-def increment(key: str, *, now: datetime) -> int:
+def read_count(key: str, *, now: datetime) -> int:
     """Return how often `key` was counted in the hour of `now`."""
     return HourCount.objects.filter(key=key, hour=_hour_of(now)).values_list("count", flat=True).first() or 0
 
 
-def read_count(key: str, *, now: datetime) -> int:
+def increment(key: str, *, now: datetime) -> int:
     """Count `key` once more, and return how often it was counted in this hour."""
     hour = _hour_of(now)
     with connection.cursor() as cursor:

@@ -160,7 +160,7 @@ class Token(APIView):
 def _count_token_request(request: HttpRequest, *, now: datetime) -> None:
     """Raise TooMany (`too_many_tokens`) when the address requested too many tokens in this hour."""
     address = hashlib.sha256((counted_address(request) or "").encode()).hexdigest()
-    if rates.read_count(f"tokens requested from {address}", now=now) > MAX_TOKENS_PER_HOUR:
+    if rates.increment(f"tokens requested from {address}", now=now) > MAX_TOKENS_PER_HOUR:
         words = f"Your address requested {MAX_TOKENS_PER_HOUR} tokens in this hour, which is the limit. "
         words += "Keep the token that you have: it is valid for 90 days."
         raise TooMany(words, "too_many_tokens", retry_after=rates.seconds_left(now))

@@ -33,7 +33,7 @@ TOO_MANY_REFUSED = "too_many_refused"
 def check_upload_rate(team: Team, kind: UploadKind) -> None:
     """Raise TooMany (`too_many_refused`) for a team that has reached the most refusals of an hour."""
     now = timezone.now()
-    if rates.increment(_key(team, kind), now=now) >= MAX_REFUSED_PER_HOUR[kind]:
+    if rates.read_count(_key(team, kind), now=now) >= MAX_REFUSED_PER_HOUR[kind]:
         raise _too_many(kind, now)
 
 
@@ -65,7 +65,7 @@ def count_refusals(team: Team, kind: UploadKind, upload: UploadCount | None = No
         raise
     except DomainError as error:
         if upload is None or upload.takes(error):
-            rates.read_count(_key(team, kind), now=timezone.now())
+            rates.increment(_key(team, kind), now=timezone.now())
         raise
 
 
