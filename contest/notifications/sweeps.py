@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+import structlog
 from django.core.cache import cache
+from django.db import OperationalError
 
 from contest.defenses.letters import notify_not_eligible
 from contest.notifications.breaks import notify_broke, notify_broken
@@ -14,6 +16,7 @@ from contest.notifications.verdicts import notify_valid, notify_verdicts
 
 LOOK_EVERY = timedelta(minutes=5)
 _LAST_LOOK = "messages-looked"
+log = structlog.get_logger(__name__)
 _TELL: tuple[Callable[..., int], ...] = (
     notify_not_eligible,
     notify_verdicts,
@@ -30,8 +33,22 @@ _TELL: tuple[Callable[..., int], ...] = (
 
 
 def notify_of_facts(*, now: datetime) -> int:
-    """Tell everything that is due; return how many messages or readers there were. Twice tells nothing more."""
-    return sum(tell(now=now) for tell in _TELL)
+    """Tell everything that is due; return how many messages or readers there were. Twice tells nothing more.
+
+    A kind that fails does not stop the others: all errors are raised together at the end, as one ExceptionGroup.
+    """
+    told, failed = 0, []
+    for tell in _TELL:
+        try:
+            told += tell(now=now)
+        except OperationalError:
+            raise
+        except Exception as error:  # whatever it is, only this kind fails
+            log.exception("kind_not_told", kind=tell.__name__)
+            failed.append(error)
+    if failed:
+        raise ExceptionGroup(f"{len(failed)} kinds of messages were not written", failed)
+    return told
 
 
 def notify_of_facts_periodically(*, now: datetime) -> int:

@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from common.models import SweepRun
 from contest.board.models import Appeal
 from contest.core.enums import AppealSide, MessageKind
 from contest.core.models import Attack, Break, Case, Stake, Team
@@ -331,6 +333,20 @@ def test_all_is_told_once_by_the_sweep(broke: Break, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("django.utils.timezone.now", lambda: LATER)
     assert (write_messages.run(), notify_of_facts(now=LATER)) == (4, 0)
     assert {VERDICTS, VALID, BROKE, BROKEN} == set(Message.objects.values_list("kind", flat=True))
+
+
+def test_a_kind_that_fails_silences_no_other_and_the_sweep_is_noted_as_failed(
+    broke: Break, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R18"""
+    cast.released("2026-W47")
+    monkeypatch.setattr("django.utils.timezone.now", lambda: LATER)
+    fails = Mock(side_effect=KeyError("defense"), __name__="notify_not_eligible")
+    monkeypatch.setattr(sweeps, "_TELL", (fails, *sweeps._TELL[1:]))
+    with pytest.raises(ExceptionGroup, match="1 kinds of messages were not written"):
+        write_messages.run()
+    assert {VERDICTS, VALID, BROKE, BROKEN} == set(Message.objects.values_list("kind", flat=True))
+    assert SweepRun.objects.get(name=write_messages.name).failing_since == LATER
 
 
 def test_a_sweep_looks_every_five_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
