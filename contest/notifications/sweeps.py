@@ -37,18 +37,18 @@ def notify_of_facts(*, now: datetime) -> int:
 
     A kind that fails does not stop the others: all errors are raised together at the end, as one ExceptionGroup.
     """
-    told, failed = 0, []
+    count, failed = 0, []
     for tell in _TELL:
         try:
-            told += tell(now=now)
+            count += tell(now=now)
         except OperationalError:
             raise
         except Exception as error:  # whatever it is, only this kind fails
-            log.exception("kind_not_told", kind=tell.__name__)
+            log.exception("message_kind_failed", kind=tell.__name__)
             failed.append(error)
     if failed:
         raise ExceptionGroup(f"{len(failed)} kinds of messages were not written", failed)
-    return told
+    return count
 
 
 def notify_of_facts_periodically(*, now: datetime) -> int:
