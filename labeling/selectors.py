@@ -92,6 +92,7 @@ _own_assignment = PreparedLookup(
             *_LEASE,
             *(f"image__{name}" for name in _PICTURE),
             *(f"panel__{name}" for name in _PANEL),
+            "stands_for__state",
             "stands_for__dealt_at",
             *(f"known__{name}" for name in _KNOWN),
         )

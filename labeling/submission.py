@@ -24,6 +24,7 @@ from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, T
 from labeling.gold import mark_gold
 from labeling.leases import own_assignment
 from labeling.models import Assignment, Panel, Response, Tasker
+from labeling.more_taskers import is_kept_out
 from policy.enums import OutlineGate
 from policy.numbers import MAX_PANEL_SIZE, Policy
 
@@ -61,9 +62,10 @@ def response_submit(
 
     Which questions apply (R10) depends on the policy in force when the panel was dealt; `policy_at` returns it.
 
-    The response counts while a place is theirs or free, also when it is late; otherwise, and from a tasker who was
-    paused meanwhile (R6), it is stored as surplus. The same response again returns the same receipt; a different one
-    is a Conflict (`already_answered`). WrongFields names the fields to change, and nothing is stored.
+    The response counts while a place is theirs or free, also when it is late; otherwise, from a tasker who was paused
+    meanwhile (R6), and about a picture that an organizer keeps out, it is stored as surplus. The same response again
+    returns the same receipt; a different one is a Conflict (`already_answered`). WrongFields names the fields to
+    change, and nothing is stored.
     """
     submitted = _submit(tasker, assignment_id, lease_token, data, policy_at, now)
     if not submitted.repeated:
@@ -87,7 +89,8 @@ def _submit(
     answers = read_form(data, width=image.width, height=image.height, gate=gate)
     if assignment.state == AssignmentState.ANSWERED:
         return _repeated(assignment, answers)
-    response = _keep(assignment, answers, now, counts=tasker.state == TaskerState.QUALIFIED)
+    may_count = tasker.state == TaskerState.QUALIFIED and not _is_kept_out(assignment)
+    response = _keep(assignment, answers, now, counts=may_count)
     return SubmittedResponse(response, repeated=False)
 
 
@@ -98,6 +101,13 @@ def outline_gate_of(assignment: Assignment, policy_at: Callable[[datetime], Poli
     """
     asked_on = assignment.stands_for or assignment.panel
     return policy_at(asked_on.dealt_at).outline_gate
+
+
+def _is_kept_out(assignment: Assignment) -> bool:
+    """Say whether an organizer keeps the picture out: no ruling may come of it (R19). For gold, the picture that it
+    stands for decides (R6)."""
+    asked_on = assignment.stands_for or assignment.panel
+    return asked_on.state == PanelState.HELD and is_kept_out(asked_on.image_id)
 
 
 def _repeated(assignment: Assignment, answers: FormAnswers) -> SubmittedResponse:

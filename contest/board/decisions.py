@@ -18,7 +18,7 @@ from contest.board.models import CaseDecision
 from contest.board.motion_handlers import carry_out
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.core.models import Case
-from labeling.enums import Label
+from labeling.enums import Label, PanelState
 from labeling.models import Image, Panel
 from labeling.more_taskers import is_kept_out, panel_fresh, panel_join, room_in
 from policy.numbers import Policy
@@ -183,12 +183,11 @@ def cases_close(*, now: datetime) -> int:
 @transaction.atomic
 def _close_ruled(case_id: int, now: datetime) -> bool:
     rows = Case.objects.select_for_update(of=("self",), skip_locked=True).filter(pk=case_id, state=CaseState.PANEL)
-    case = rows.select_related("image", "ruling", "decision").first()
+    case = rows.select_related("image", "ruling", "decision__panel").first()
     if case is None or case.image is None or case.ruling is None:
         return False
     later = Ruling.objects.filter(image=case.image, panel=case.decision.panel, number__gt=case.ruling.number)
-    # Nobody answers about a picture that an organizer excluded after a report: then the ruling stays as it is.
-    ruling = later.order_by("number").first() or (case.ruling if is_kept_out(case.image.pk) else None)
+    ruling = later.order_by("number").first() or _ruling_that_stays(case)
     if ruling is None:
         return False
     case.state, case.closed_at, case.result = CaseState.CLOSED, now, ruling
@@ -196,3 +195,11 @@ def _close_ruled(case_id: int, now: datetime) -> bool:
     notify_panel_ruled(case, ruling, now=now)
     notify_ruling_changed(case.ruling, ruling, now=now)
     return True
+
+
+def _ruling_that_stays(case: Case) -> Ruling | None:
+    """Return the ruling of a case if an organizer keeps its picture out and the panel lacks answers: none counts from
+    then on. None otherwise; a panel that is full gets its ruling nevertheless."""
+    panel = case.decision.panel
+    assert panel is not None, "more taskers are places on a panel"
+    return case.ruling if panel.state == PanelState.HELD and is_kept_out(panel.image_id) else None

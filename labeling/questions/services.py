@@ -24,6 +24,7 @@ from labeling import leases
 from labeling.enums import PanelState, ReportDecision, ReportKind
 from labeling.learning.services import instructions_publish
 from labeling.models import Image, InstructionVersion, KnownPicture, Notice, Panel, Question, Report, Tasker
+from labeling.more_taskers import is_kept_out
 from labeling.questions.report_words import DECISION_TOLD, KIND_WORDS
 from labeling.questions.selectors import open_reports
 
@@ -73,7 +74,8 @@ def report_decide(*, image: Image, decision: ReportDecision, reply: str, by: Use
     """Decide all open reports of a picture together, notify the reporters, and return the reports.
 
     REOPENED: it goes back to the taskers, with the waiting time it had. KEPT_OUT: no new tasker ever gets it; the
-    reply is the reason and is required. Conflict (`decided_already`) when another organizer was faster.
+    reply is the reason and is required. Conflict (`decided_already`) when another organizer was faster, and
+    (`kept_out`) to reopen a picture that was kept out before.
     """
     reply = reply.replace("\x00", "").strip()
     if decision is ReportDecision.KEPT_OUT and not reply:
@@ -93,6 +95,10 @@ def _decide(image: Image, decision: ReportDecision, reply: str, by: User, now: d
     reports = list(open_reports().filter(image=image))
     if not reports:
         raise Conflict("The reports of this picture are decided already: reload the page.", "decided_already")
+    if decision is ReportDecision.REOPENED and is_kept_out(image.pk):
+        # The board's case may have closed with the ruling before (R19), or the week be settled (R22).
+        words = "An organizer kept this picture out before, and what was decided since rests on that: keep it out."
+        raise Conflict(words, "kept_out")
     values = {"decision": decision, "reply": reply, "decided_at": now, "decided_by": by}
     Report.objects.filter(pk__in=[report.pk for report in reports]).update(**values)
     _apply(image, decision, reply, reports, now)

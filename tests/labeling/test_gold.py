@@ -14,7 +14,7 @@ from django.db import connection
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
 from labeling import leases, selectors
 from labeling.enums import Answer, AssignmentState, PanelState
-from labeling.models import Assignment, GoldMark, KnownPicture, Panel, Tasker
+from labeling.models import Assignment, GoldMark, KnownPicture, Panel, Report, Tasker
 from labeling.pages.assignment_calls import assignment_json, response_receipt_json
 from labeling.submission import SubmittedResponse, response_submit
 from monitoring import gold_choice as gold
@@ -282,6 +282,21 @@ def test_while_a_report_holds_the_picture_neither_is_taken_up_again_and_both_cou
     assert isinstance(cast.next_for(tara, tomorrow), leases.NothingLeft)
     refused(Conflict, beat, held, tomorrow, ALWAYS)
     assert all(submit(held, tomorrow).counted for _ in range(2)), "nor does the same again say otherwise"
+
+
+@pytest.mark.parametrize("lapsed", [False, True])
+def test_where_the_picture_is_kept_out_neither_counts(
+    lapsed: bool, held: Assignment, otto: Tasker, now: datetime
+) -> None:
+    tomorrow = now + timedelta(days=1)
+    if lapsed:
+        leases.leases_lapse(now=tomorrow)
+    panel = Panel.objects.get(image__known=None)
+    asked = factories.assignment(otto, panel, state="released")
+    told = {"kind": "other", "reported_at": now, "decision": "kept_out", "decided_at": now}
+    Report.objects.create(assignment=asked, image=panel.image, tasker=otto, **told)
+    Panel.objects.filter(pk=panel.pk).update(state=PanelState.HELD)
+    assert not any(submit(held, tomorrow).counted for _ in range(2)), "nor does the same again say otherwise"
 
 
 @pytest.mark.parametrize(("asked", "comes"), [("gold", True), ("picture", False)])

@@ -11,6 +11,7 @@ from django.test import Client
 
 from adjudication.counting import Ballot
 from adjudication.enums import DecidedBy
+from adjudication.services import panels_settle
 from contest.appeals.services import appeal_send
 from contest.board.cases import count_of, parties_refresh, vote_cast
 from contest.board.decisions import case_decide, cases_close
@@ -18,8 +19,10 @@ from contest.board.models import Appeal, CaseDecision, CaseParty, Vote
 from contest.core.enums import CaseOutcome, CaseState, VoteChoice
 from contest.core.models import Case, Team
 from contest.outbox.models import Message
-from labeling.enums import PanelState
-from labeling.models import Panel, Report
+from labeling.enums import PanelState, ReportDecision, ReportKind
+from labeling.models import Assignment, Panel
+from labeling.questions.services import report_create, report_decide
+from policy.selectors import policy_in_force
 from tests import factories
 from tests.contest.board import case_cast, cast
 from tests.contest.board.cast import (
@@ -34,6 +37,7 @@ from tests.contest.board.cast import (
     decided,
 )
 from tests.contest.ledger import cast as money
+from tests.labeling.cast import submit
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
@@ -123,24 +127,51 @@ def test_a_fresh_panel_replaces_that_of_a_rejection(
     assert cases_close(now=AFTER) == 1 and Panel.objects.filter(image=rejected.image).count() == 2
 
 
+def keep_out(panel: Panel, by: User) -> Assignment:
+    """A tasker reports the picture of a panel, and an organizer keeps it out; returns the tasker's assignment."""
+    asked = factories.assignment(factories.tasker("rosa"), panel, state="expired")
+    told = {"kind": ReportKind.OFFENSIVE, "words": "", "now": LATER}
+    report_create(tasker=asked.tasker, assignment_id=asked.public_id, lease_token=asked.lease_token, **told)
+    report_decide(image=panel.image, decision=ReportDecision.KEPT_OUT, reply="It shows a wound.", by=by, now=AFTER)
+    return asked
+
+
 def test_a_picture_that_is_kept_out_meanwhile_keeps_its_ruling_and_closes_the_case(
     case: Case, scene: Scene, olga: User
 ) -> None:
-    panel, rosa = decided(case, scene.members, MORE).panel, factories.tasker("rosa")
-    asked = factories.assignment(rosa, panel, state="released")
-    Report.objects.create(
-        assignment=asked,
-        image=scene.image,
-        tasker=rosa,
-        kind="offensive",
-        reported_at=LATER,
-        decided_at=AFTER,
-        decided_by=olga,
-        decision="kept_out",
-    )
+    panel = decided(case, scene.members, MORE).panel
+    keep_out(panel, olga)
     assert cases_close(now=AFTER) == 1
     case.refresh_from_db()
     assert (case.state, case.result) == (CaseState.CLOSED, scene.ruling)
+
+
+def test_a_case_waits_for_the_ruling_of_a_panel_that_was_full_when_its_picture_was_kept_out(
+    case: Case, scene: Scene, olga: User
+) -> None:
+    panel = decided(case, scene.members, MORE).panel
+    cast.answers(panel, *[SURE] * 2, UNSURE, now=LATER)
+    keep_out(panel, olga)
+    assert cases_close(now=AFTER) == 0
+    ruling = cast.rule(panel, now=AFTER)
+    assert cases_close(now=AFTER) == 1
+    case.refresh_from_db()
+    assert (case.result, ruling.verdict) == (ruling, "rejected")
+
+
+def test_late_answers_about_a_picture_that_is_kept_out_leave_the_ruling_of_the_board(
+    case: Case, scene: Scene, olga: User
+) -> None:
+    """R20: the reporter fills the last place, if it is free, and a ruling of the rules would be on top."""
+    panel = decided(case, scene.members, MORE).panel
+    cast.answers(panel, *[SURE] * 2, now=LATER)
+    reporter = keep_out(panel, olga)
+    cases_close(now=AFTER)
+    made = decided(scene.opened(now=AFTER), scene.members, OVERRULE_REJECTED, AFTER)
+    again = scene.opened(now=AFTER)
+    assert not submit(reporter, AFTER).counted
+    assert (panels_settle(policy_at=policy_in_force, now=AFTER), scene.newest()) == (0, made.ruling)
+    assert decided(again, scene.members, UPHOLD, AFTER, "").case.result == made.ruling
 
 
 def test_no_more_join_than_there_is_room_for(scene: Scene) -> None:

@@ -340,6 +340,34 @@ def test_a_picture_kept_out_with_a_reason_is_never_dealt_and_decided_once(
     assert (kept(panel, "state"), gets_nothing(otto, now)) == (PanelState.HELD, True)
 
 
+def test_answers_about_a_picture_that_is_kept_out_do_not_count(
+    tara: Tasker, otto: Tasker, uma: Tasker, olga: User, now: datetime
+) -> None:
+    """No ruling comes of them (R19): the first reported it, another's lease lapsed, and the third has a lease."""
+    panel, later = factories.panel(), now + timedelta(hours=1)
+    asked = [claim(tasker, now) for tasker in (tara, otto)]
+    leases.leases_lapse(now=later)
+    asked.append(claim(uma, later))
+    report(asked[0], later)
+    decide(panel.image, olga, "kept_out", "It shows a wound.")
+    assert [submit(each, later).counted for each in asked] == [False] * 3
+    assert kept(panel, "state", "answered", "leased") == (PanelState.HELD, 0, 0)
+
+
+def test_a_picture_that_was_kept_out_is_not_given_back_by_a_later_decision(
+    tara: Tasker, otto: Tasker, olga: User, now: datetime
+) -> None:
+    """A case may have closed with the ruling that held, and a week be settled (R19, R22)."""
+    panel, asked = factories.panel(), [claim(tasker, now) for tasker in (tara, otto)]
+    for each in asked:
+        report(each, now)
+        if each is asked[0]:
+            decide(panel.image, olga, "kept_out", "It shows a wound.")
+    assert refused(Conflict, decide, panel.image, olga).code == "kept_out"
+    decide(panel.image, olga, "kept_out", "It still does.")
+    assert kept(panel, "state") == PanelState.HELD
+
+
 EARLIER = factories.NOW - timedelta(hours=1)
 
 
