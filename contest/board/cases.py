@@ -21,7 +21,7 @@ from contest.board.case_messages import notify_case_opened, retract_messages
 from contest.board.conflicts import conflicts_find
 from contest.board.models import Appeal, AppealStatement, CaseParty, Disclosure, Vote
 from contest.board.recusal import cases_seen_by, disclosed, quorum_of, recused_from, teams_of_case, undisclosed
-from contest.core.breaks import breaks_in_force
+from contest.core.breaks import all_breaks
 from contest.core.conflicts import board_members
 from contest.core.embargo import public_attack_condition
 from contest.core.enums import CaseKind, CaseState, PartyRole, VoteChoice
@@ -142,7 +142,8 @@ def parties_add(case: Case, *, now: datetime) -> int:
 
 
 def _parties(image: Image, now: datetime) -> Iterator[tuple[Team, PartyRole]]:
-    """Yield the teams that sent a picture, and owners of defenses at stake that it was aimed at or breaks.
+    """Yield the teams that sent a picture, owners of defenses at stake that it was aimed at or broke under any ruling
+    (the board may return to that one), and teams that appealed it, also in an earlier case.
 
     An attack under embargo makes no team a party: that would reveal its sender (R24).
     """
@@ -157,13 +158,15 @@ def _parties(image: Image, now: datetime) -> Iterator[tuple[Team, PartyRole]]:
         owner = owner_of(defense)
         if owner is not None:
             yield owner, PartyRole.DEFENDER
+    for appeal in Appeal.objects.filter(image=image).select_related("team").order_by("pk"):
+        yield appeal.team, PartyRole.APPELLANT
 
 
 def _met(image: Image, sent: Iterable[Attack]) -> Iterator[Defense]:
     for attack in sent:
         for stake in stakes_aimed_at(attack).select_related("defense__entry__team").order_by("pk"):
             yield stake.defense
-    broken = breaks_in_force().filter(image=image, defense__stakes__staked_at__isnull=False)
+    broken = all_breaks().filter(image=image, defense__stakes__staked_at__isnull=False)
     for each in broken.select_related("defense__entry__team").order_by("pk"):
         yield each.defense
 

@@ -217,10 +217,11 @@ def begun_stake_visible_to(reviewer: User, number: int, *, now: datetime) -> Sta
 
 def cases_visible_to(team: Team, *, now: datetime) -> QuerySet[Case]:
     """Return the cases about pictures that have a team, or one merged into it, as party and that it may know of: those
-    in which it appealed, those on pictures that it sent first or aimed at its defenses, and all once released."""
+    that it appealed, in this case or another, or sent first, or that were aimed at its defenses, and all once
+    released."""
     together = teams_counted_together(team)
     party = CaseParty.objects.filter(case=OuterRef("pk"), team__in=together)
-    appealed = Appeal.objects.filter(case=OuterRef("pk"), team__in=together)
+    appealed = Appeal.objects.filter(image=OuterRef("image"), team__in=together)
     rows = Case.objects.filter(Exists(party), kind=CaseKind.PICTURE)
     return rows.filter(Exists(appealed) | released("image__") | _pictures_of_informed_teams(together, now))
 

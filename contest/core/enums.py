@@ -68,8 +68,8 @@ class CaseState(StrEnum):
 
 
 class PartyRole(StrEnum):
-    """Why a case is about a team: it sent the picture, owns a defense that the picture was aimed at or breaks,
-    appealed, or is the subject of a motion."""
+    """Why a case is about a team: it sent the picture, owns a defense that the picture was aimed at or broke, appealed
+    on the picture, or is the subject of a motion."""
 
     SENDER = "sender"
     DEFENDER = "defender"

@@ -430,6 +430,19 @@ def test_whoever_appealed_reads_the_case_though_it_was_not_aimed_at_them(scene: 
     assert told("green") == EVERYTHING - {"appeal_against"} | {"appeal_received"}
 
 
+def test_whoever_appealed_before_is_told_of_a_later_case_and_may_answer(scene: Scene, green: Team) -> None:
+    """One appeal of each team on a picture: blue has none left, and the sender's may undo what it reached."""
+    AttackTarget.objects.create(attack=scene.attack, defense=aimed_at(scene, green).defense)
+    cast.broken(scene.stake.defense, scene.attack, found=LATER)
+    decided(send(scene).case, scene.members, board.OVERRULE_REJECTED)
+    case, rows = send(scene, scene.red).case, Message.objects.filter(user=captain(scene.blue))
+    assert set(teams_of_case(case)) == {scene.red, scene.blue, green}
+    about = rows.get(kind=MessageKind.APPEAL_AGAINST).about
+    assert about == f"/appeals/case/{case.public_id}/" and answer(case, scene.blue).team == scene.blue
+    decided(case, scene.members, board.OVERRULE_BIRD)
+    assert rows.filter(kind=MessageKind.CASE_DECIDED).count() == 2
+
+
 def test_what_the_board_decided_on_its_own_is_read_where_the_message_leads(
     rejected: Scene, green: Team, client: Client
 ) -> None:

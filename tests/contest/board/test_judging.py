@@ -121,6 +121,17 @@ def test_who_staked_later_is_a_party_in_the_week_of_the_attack_and_afterwards_if
     assert parties(scene)["green"] == "defender"
 
 
+def test_a_later_case_is_about_whom_the_picture_broke_and_who_appealed_it_before(scene: Scene) -> None:
+    """R21: under a rejection no break is in force, and the board may rule the picture valid again."""
+    green = money.team("green")
+    scene.attack.targets.add(money.staked(money.defense("tower", green)).defense)
+    money.broken(scene.stake.defense, scene.attack)
+    first, grey = scene.opened(), scene.party("grey")
+    case_cast.appealed(first, grey)
+    cast.decided(first, scene.members, cast.OVERRULE_REJECTED)
+    assert parties(scene) == {"red": "sender", "green": "defender", "blue": "defender", "grey": "appellant"}
+
+
 # Whose word stands --------------------------------------------------------------------------------------------------
 
 
