@@ -166,11 +166,12 @@ class Appeals(APIView):
     def post(self, request: Request) -> Response:
         """Appeal the ruling that holds on a picture (R18); the answer is the receipt.
 
-        A valid verdict is appealed by a team whose defense was at stake when the ruling was made, unless its time was
-        over when the picture was sent, and that did not send it; a rejection by a team that sent the picture. 400
-        `says_too_little` for an argument that is too short; 404 `not_found` for a picture that the caller may not see;
-        403 `wrong_side`; 409 `not_ruled`, `window_over`, `being_decided` while more taskers are asked, and `appealed`
-        with the earlier receipt: a team has one appeal per picture, so that sending again after a lost answer is safe.
+        A valid verdict is appealed by a team whose defense was put at stake before the ruling, unless its time was over
+        or its stake returned when the picture was sent, and that did not send it; a rejection by a team that sent the
+        picture. 400 `says_too_little` for an argument that is too short; 404 `not_found` for a picture that the caller
+        may not see; 403 `wrong_side`; 409 `not_ruled`, `window_over`, `being_decided` while more taskers are asked, and
+        `appealed` with the earlier receipt: a team has one appeal per picture, so that sending again after a lost
+        answer is safe.
         """
         team, now = own_team_of(request.user), domain_now()
         body = AppealIn(data=request.data)

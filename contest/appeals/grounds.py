@@ -23,24 +23,23 @@ from contest.core.appeal_window import (
     with_open_window,
 )
 from contest.core.embargo import public_attacks, public_image_condition
-from contest.core.enums import AppealSide, CaseState, StakeEnd
+from contest.core.enums import AppealSide, CaseState
 from contest.core.models import Attack, Case, Stake, Team
 from contest.core.picture_access import Reader, picture_seen_by, rulings_seen_by
 from contest.core.publication import released
 from contest.core.teams import teams_counted_together
-from contest.defenses.selectors import breaks_of_stake, first_sent_at, unbroken_until
+from contest.defenses.selectors import first_sent_at, pictures_count_until
 from labeling.models import Image
 from policy.selectors import policy_at
 from scoring.models import Defense
 
 # The most rulings that pages list and count of those that a defender may appeal.
 MAX_LISTED = 500
-_BY_BREAKS = (StakeEnd.BROKEN, StakeEnd.VOID)
 
 
 @dataclass(frozen=True, slots=True)
 class AppealGround:
-    """A ruling that a team may appeal before `until`; for a defender with the defense that is at stake longest."""
+    """A ruling that a team may appeal before `until`; for a defender with the defense that was put at stake first."""
 
     side: AppealSide
     ruling: Ruling
@@ -113,8 +112,9 @@ def _no_side(image: Image, reader: Reader, now: datetime) -> Conflict | NotAllow
         words = "A rejection is appealed by a team that sent the picture; yours did not."
         return NotAllowed(words, "wrong_side")
     words = (
-        "A valid verdict is appealed by a team whose defense was at stake when the ruling was made, unless its time "
-        "was over when the picture was sent, and that did not send it. No defense of yours is such a one."
+        "A valid verdict is appealed by a team whose defense was put at stake before the ruling, unless its time was "
+        "over or its stake returned when the picture was sent, and that did not send it. No defense of yours is such "
+        "a one."
     )
     return NotAllowed(words, "wrong_side")
 
@@ -164,7 +164,7 @@ def _of_senders(rulings: QuerySet[Ruling], reader: Reader, now: datetime) -> Ite
 def _of_defenders(
     rulings: QuerySet[Ruling], reader: Reader, now: datetime, limit: int | None = None
 ) -> Iterator[AppealGround]:
-    """Yield valid verdicts that teams with a defense at stake may appeal, except on their own pictures."""
+    """Yield valid verdicts on pictures that count for a stake of the teams, except on their own pictures."""
     begun = Stake.objects.filter(staked_at__isnull=False, defense__entry__team__in=reader.teams)
     stakes = list(begun.select_related("defense__entry").order_by("staked_at", "pk"))
     if not stakes:
@@ -180,23 +180,10 @@ def _of_defenders(
 
 
 def _at_stake(stake: Stake) -> Q:
-    """Return the condition for rulings on pictures that could end a stake when they were ruled upon."""
-    begun, until = Q(decided_at__gte=stake.staked_at), unbroken_until(stake)
-    if until is not None:
-        begun &= Q(sent_at__lt=until)
-    if stake.ended_at is None:
-        return begun
-    return begun & (Q(decided_at__lte=stake.ended_at) | _ended_by(stake))
+    """Return the condition for rulings on pictures that may decide what becomes of a stake, by when they were sent.
 
-
-def _ended_by(stake: Stake) -> Q:
-    """Return the condition for later rulings on the picture that ended the stake, made while no other picture had
-    broken the defense."""
-    facts = [each.fact for each in breaks_of_stake(stake)] if stake.end in _BY_BREAKS else []
-    if not facts:
-        return Q(pk__in=())
-    breaks = sorted(facts, key=lambda each: each.found_at)
-    first = breaks[0]
-    after = Q(image=first.image_id, decided_at__gt=first.found_at)
-    other = next((each.found_at for each in breaks if each.image_id != first.image_id), None)
-    return after if other is None else after & Q(decided_at__lte=other)
+    How the stake ended does not matter: the break that ended it may be overruled, and what was paid is taken back for
+    a break found later. Nor do breaks: which pictures break a defense is public with their release only (R24).
+    """
+    begun, until = Q(decided_at__gte=stake.staked_at), pictures_count_until(stake)
+    return begun if until is None else begun & Q(sent_at__lt=until)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from common.database.grouping import grouped
@@ -139,6 +139,16 @@ def is_due(stake: Stake, now: datetime) -> bool:
     """Say whether a stake's time is over; exactly at its end it is over."""
     until = unbroken_until(stake)
     return until is not None and until <= now
+
+
+def pictures_count_until(stake: Stake) -> datetime | None:
+    """Return from when on pictures that are sent do not count for a stake, however it ended: its time is over, it was
+    returned or overtaken, or another one began on the defense. None where nothing of that happened."""
+    later = Stake.objects.filter(defense=stake.defense_id, staked_at__gt=stake.begun_at)
+    ends = [unbroken_until(stake), later.aggregate(at=Min("staked_at"))["at"]]
+    if stake.end in (StakeEnd.WITHDRAWN, StakeEnd.OVERTAKEN):
+        ends.append(stake.ended_at)
+    return min((each for each in ends if each is not None), default=None)
 
 
 # What breaks a stake -------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ UNANSWERED = timedelta(days=3)
 
 def notify_appeals_closing(*, now: datetime) -> int:
     """Tell teams a day before the end of their time to appeal rulings; return how many messages."""
-    teams = {each.pk: each for each in [*defending_teams(now=now), *_senders(now)]}
+    teams = {each.pk: each for each in [*defending_teams(), *_senders(now)]}
     return sum(_notify_closing(team, now) for team in teams.values())
 
 

@@ -1,10 +1,10 @@
-"""Notifies attackers of verdicts, and teams with a defense at stake of valid pictures against it (R18)."""
+"""Notifies attackers of verdicts, and teams whose defense is or was at stake of valid pictures against it (R18)."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef
 from django.urls import reverse
 
 from adjudication.enums import Verdict
@@ -92,13 +92,13 @@ def in_contest_time(moment: datetime) -> str:
 
 
 def notify_valid(*, now: datetime) -> int:
-    """Tell the teams with a defense at stake which pictures were ruled valid that can break it (R18), with the last
-    moment to appeal; return how many messages.
+    """Tell the teams whose defense is or was at stake which pictures were ruled valid that count for the stake (R18),
+    with the last moment to appeal; return how many messages.
 
     The message selects pictures whether or not they break the defense, and names the first MAX_NAMED: it must not
     reveal earlier than the release which of them break it.
     """
-    return sum(_notify_valid(team, now) for team in defending_teams(now=now))
+    return sum(_notify_valid(team, now) for team in defending_teams())
 
 
 def _notify_valid(team: Team, now: datetime) -> int:
@@ -128,10 +128,9 @@ def _valid(ground: AppealGround) -> dict[str, str]:
     }
 
 
-def defending_teams(*, now: datetime) -> list[Team]:
-    """Return the teams with a defense that is at stake, or was lately."""
-    lately = Q(ended_at__isnull=True) | Q(ended_at__gte=now - MAX_FACT_AGE)
-    begun = Stake.objects.filter(lately, staked_at__isnull=False).select_related("defense__entry__team")
+def defending_teams() -> list[Team]:
+    """Return the teams with a defense that is or was at stake: a ruling of long after may count for its stake (R37)."""
+    begun = Stake.objects.filter(staked_at__isnull=False).select_related("defense__entry__team")
     owners = (owner_of(stake.defense) for stake in begun.order_by("pk"))
     return list({owner.pk: owner for owner in owners if owner is not None}.values())
 

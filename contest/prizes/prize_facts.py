@@ -5,15 +5,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self
 
-from django.db.models import Min
-
 from contest.core.breaks import SupposedRuling, breaks_in_force
 from contest.core.credit import was_to_be_labeled_before
 from contest.core.enums import StakeEnd
 from contest.core.models import Attack, Break, Stake, Team
 from contest.core.teams import final_team, teams_by_number
 from contest.core.weeks import week_at
-from contest.defenses.selectors import owner_of, unbroken_until
+from contest.defenses.selectors import owner_of, pictures_count_until
 from contest.prizes.shares import BreakInput, StakeDue, StakeInput, earliest_week, stake_due
 from contest.teams.models import Association
 from contest.teams.selectors import is_paid
@@ -140,20 +138,11 @@ def _fact(stake: Stake, known: _Teams) -> StakeInput:
     return StakeInput(
         cents=stake.cents,
         week=week_at(stake.begun_at).name,
-        until=_until(stake),
+        until=pictures_count_until(stake),
         over=stake.ended_at is not None,
         broken=stake.end == StakeEnd.BROKEN,
         back_to=known.final(payer) if payer is not None else None,
     )
-
-
-def _until(stake: Stake) -> datetime | None:
-    """Return from when on attacks do not count for this stake: its 90 days are over, it ended, or another began."""
-    later = Stake.objects.filter(defense=stake.defense_id, staked_at__gt=stake.begun_at)
-    ends = [unbroken_until(stake), later.aggregate(at=Min("staked_at"))["at"]]
-    if stake.end in (StakeEnd.WITHDRAWN, StakeEnd.OVERTAKEN):
-        ends.append(stake.ended_at)
-    return min((each for each in ends if each is not None), default=None)
 
 
 # Breaks that are never paid -------------------------------------------------------------------------------------------

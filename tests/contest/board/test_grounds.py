@@ -38,7 +38,8 @@ from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
 DAY, INSTANT = timedelta(days=1), timedelta(microseconds=1)
-END = RULED + 7 * DAY
+SENT, END = MONDAY + DAY, RULED + 7 * DAY
+WITHDRAWN = StakeEnd.WITHDRAWN
 
 
 def answer(team: Team, image: Image, now: datetime = LATER) -> str:
@@ -113,6 +114,11 @@ def broken_by_another_before(scene: Scene) -> None:
     cast.broken(scene.stake.defense, scene.attack, found=RULED + timedelta(minutes=5))
 
 
+def staked_again_and_returned(scene: Scene) -> None:
+    again = cast.staked(scene.stake.defense, at=MONDAY + 7 * DAY)
+    cast.ended(again, WITHDRAWN, at=MONDAY + 8 * DAY)
+
+
 def more_taskers_are_asked(scene: Scene) -> None:
     scene.opened()
     Case.objects.update(state=CaseState.PANEL)
@@ -128,6 +134,13 @@ def of_this_week(scene: Scene, label: str = "bird") -> Image:
     return image
 
 
+def of_next_week(scene: Scene) -> Image:
+    """A picture that came on the Tuesday after, and was ruled upon two days after its week."""
+    image = cast.attack(scene.red, days=8).image
+    cast.ruled(image)
+    return image
+
+
 def of_the_dataset(scene: Scene, label: str = "bird", **more: str) -> Image:
     image = factories.image(received_at=MONDAY + DAY, **more)
     cast.ruled(image, label, at=RULED)
@@ -140,8 +153,7 @@ def gold(scene: Scene) -> Image:
 
 # Who asks about a picture, valid or rejected; what they are answered, and why; after what happened; when; which one.
 Row = namedtuple("Row", "team valid expected why after now image", defaults=((), LATER, lambda scene: scene.image))
-LONG_SINCE = MONDAY + DAY - 90 * DAY
-WITHDRAWN = StakeEnd.WITHDRAWN
+LONG_SINCE = SENT - 90 * DAY
 TABLE = [
     Row("blue", True, "defender", "its defense was at stake"),
     Row("blue", True, "defender", "from the ruling on", now=RULED),
@@ -175,10 +187,22 @@ TABLE = [
         (staked_by(staked_at=RULED + INSTANT), released),
     ),
     Row("blue", True, "wrong_side", "its money never came", (staked_by(staked_at=None, clock_from=None), released)),
-    Row("blue", True, "defender", "it ended with the ruling", (staked_by(ended_at=RULED, end=WITHDRAWN), released)),
     Row(
-        *("blue", True, "wrong_side", "it ended before the ruling"),
-        (staked_by(ended_at=RULED - INSTANT, end=WITHDRAWN), released),
+        *(
+            "blue",
+            True,
+            "defender",
+            "it was returned after the picture was sent: a break would take that back",
+        ),
+        (staked_by(ended_at=SENT + INSTANT, end=WITHDRAWN),),
+    ),
+    Row(
+        *("blue", True, "wrong_side", "it was returned when the picture was sent"),
+        (staked_by(ended_at=SENT, end=WITHDRAWN), released),
+    ),
+    Row(
+        *("blue", True, "defender", "it won before the ruling: a break would take back its award"),
+        (staked_by(ended_at=RULED - INSTANT, end=StakeEnd.WON),),
     ),
     Row(
         *("blue", True, "defender", "sent in the last moment of its time"),
@@ -191,7 +215,19 @@ TABLE = [
         (broken_by_it, overruled("", RULED + DAY), overruled("bird", RULED + 2 * DAY)),
         now=RULED + 3 * DAY,
     ),
-    Row("blue", True, "wrong_side", "another picture had ended it", (broken_by_another_before, released)),
+    Row("blue", True, "defender", "another picture had ended it, and may be overruled", (broken_by_another_before,)),
+    Row(
+        *("blue", True, "defender", "even before this one was sent"),
+        (broken_by_another_before,),
+        now=MONDAY + 15 * DAY,
+        image=of_next_week,
+    ),
+    Row(
+        *("blue", True, "not_ruled", "it was staked again before this one was sent, and returned"),
+        (broken_by_another_before, staked_again_and_returned),
+        now=MONDAY + 15 * DAY,
+        image=of_next_week,
+    ),
     Row("big", True, "defender", "teams that were merged are one", (merged("blue", MONDAY),)),
     Row(
         *("big", True, "appealed", "merged teams have one appeal together"),
@@ -261,7 +297,7 @@ def test_of_several_defenses_the_one_at_stake_longest_is_named(scene: Scene) -> 
     older = cast.staked(cast.defense("older", scene.blue), at=BEFORE + DAY)
     cast.staked(cast.defense("later", scene.blue), at=MONDAY + DAY)
     assert appeal_ground(scene.image, scene.blue, LATER).defense == older.defense
-    Stake.objects.filter(pk=older.pk).update(ended_at=RULED - DAY, end=StakeEnd.WITHDRAWN)
+    Stake.objects.filter(pk=older.pk).update(ended_at=SENT, end=WITHDRAWN)
     assert appeal_ground(scene.image, scene.blue, LATER).defense == scene.stake.defense
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from common.models import SweepRun
 from contest.board.models import Appeal
-from contest.core.enums import AppealSide, MessageKind
+from contest.core.enums import AppealSide, MessageKind, StakeEnd
 from contest.core.models import Attack, Break, Case, Stake, Team
 from contest.notifications import sweeps
 from contest.notifications.breaks import notify_broke, notify_broken
@@ -195,10 +195,23 @@ def test_the_same_is_told_whether_it_breaks_or_not(red: Team, stake: Stake, atta
     assert lacking(text_of(VALID, "mia"), "team red", " broke") == ["team red", " broke"]
 
 
+def test_defenders_are_told_what_counts_for_a_stake_that_ended_long_ago(attack: Attack, stake: Stake) -> None:
+    """R18, R37: a rejection may be overruled months later, and the break would take back the award."""
+    late = MAX_FACT_AGE + DAY
+    cast.ruled(attack.image, "")
+    cast.ended(stake, StakeEnd.WON, at=RULED)
+    cast.overruled(attack.image, label="bird", at=RULED + late)
+    assert (notify_valid(now=LATER + late), readers(VALID)) == (1, ["mia"])
+    assert notify_appeals_closing(now=BEHIND + late - timedelta(hours=20)) == 1
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda attack, stake: cast.ended(stake, at=RULED - DAY), "the stake was over before the ruling"),
+        (
+            lambda attack, stake: cast.ended(stake, StakeEnd.WITHDRAWN, at=attack.received_at),
+            "the stake was returned before it was sent",
+        ),
         (lambda attack, stake: Stake.objects.update(staked_at=RULED + DAY), "it began after the ruling"),
         (
             lambda attack, stake: Stake.objects.update(clock_from=MONDAY - 90 * DAY),
