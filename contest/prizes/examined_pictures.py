@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import BigIntegerField, Count, F, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import rulings_in_force
-from contest.core.conflicts import board_members, conflicts_in_force
+from contest.core.conflicts import conflicts_in_force
 from contest.core.models import Attack, Stake
 from contest.core.settled_weeks import open_cases
 from contest.core.teams import teams_counted_together
@@ -57,17 +56,21 @@ def rejected_pictures(defense: Defense) -> QuerySet[Image]:
 
 
 def confirmations_in_force(defense: Defense) -> QuerySet[Examination]:
-    """Return the confirmations of rejections in force for an award; old ones that name no ruling count too."""
+    """Return the confirmations of rejections in force for an award; old ones that name no ruling count too.
+
+    Those of deleted accounts do not: their conflicts went with the account, so nobody can know of one (R21).
+    """
     newest = Ruling.objects.filter(image=OuterRef("image")).order_by("-number").values("pk")[:1]
-    rows = Examination.objects.filter(defense=defense).annotate(holding=Subquery(newest))
+    rows = Examination.objects.filter(defense=defense, confirmed_by__isnull=False).annotate(holding=Subquery(newest))
     return rows.filter(Q(ruling=F("holding")) | Q(ruling=None)).exclude(_confirmations_in_conflict(defense))
 
 
 def _confirmations_in_conflict(defense: Defense) -> Q:
-    """Condition for confirmations of members with a conflict with the award's team, or with the picture's sender: like
-    votes they do not count, whenever the conflict was declared (R21), unless it had ended before the confirmation."""
+    """Condition for confirmations of members, also former ones, with a conflict with the award's team, or with the
+    picture's sender: like votes they do not count, whenever the conflict was declared (R21), unless it had ended before
+    the confirmation."""
     owner, found = owner_of(defense), Q(pk__in=[])
-    for conflict in conflicts_in_force(board_members()).select_related("team"):
+    for conflict in conflicts_in_force().select_related("team"):
         theirs = Q(confirmed_by=conflict.member_id) & (Q(at__lt=conflict.until) if conflict.until else Q())
         together = teams_counted_together(conflict.team)
         sent = Attack.objects.filter(team__in=together, withdrawn_at__isnull=True)
@@ -79,8 +82,6 @@ def fully_examined(now: datetime, defense: Defense) -> Q:
     """Condition for pictures that enough members confirmed by the policy, and that have no open case: a case may lead
     to another ruling, and until then nothing is confirmed."""
     needed = policy_in_force(now).policy.examination_members
-    # Deleted accounts have no number: each of their confirmations counts as one member's.
-    member = Coalesce(F("confirmed_by"), -F("pk"), output_field=BigIntegerField())
     rows = confirmations_in_force(defense).order_by().values("image")
-    counted = rows.annotate(members=Count(member, distinct=True))
+    counted = rows.annotate(members=Count("confirmed_by", distinct=True))
     return Q(pk__in=counted.filter(members__gte=needed).values("image")) & ~Q(pk__in=open_cases().values("image"))

@@ -12,8 +12,9 @@ from django.contrib.auth.models import User
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accounts.leaving import account_delete
 from contest.board.cases import case_open
-from contest.board.examinations import picture_confirm, queue_of
+from contest.board.examinations import members_for, picture_confirm, queue_of
 from contest.board.models import CaseParty
 from contest.core.enums import VoteChoice
 from contest.core.models import Case, Stake, Team
@@ -502,6 +503,35 @@ def test_who_steps_aside_confirms_nothing_and_what_they_confirmed_counts_no_more
     for image in pictures:
         confirm(image, stake.defense, ben, NOW)
     assert examined_share(stake.defense, now=NOW) == ExaminedShare(3, 3)
+
+
+GONE: list[tuple[Callable[[User], object], bool, int, str]] = [
+    (lambda rita: rita.groups.clear(), False, 1, "off the board: what they confirmed before stays"),
+    (lambda rita: rita.groups.clear(), True, 0, "off the board, with a conflict"),
+    (lambda rita: User.objects.filter(pk=rita.pk).update(is_active=False), True, 0, "locked out, with a conflict"),
+    (lambda rita: account_delete(user=rita, now=NOW), True, 0, "the account is deleted, and the conflict with it"),
+    (lambda rita: account_delete(user=rita, now=NOW), False, 0, "whether there was one cannot be known then"),
+]
+
+
+@pytest.mark.parametrize(("goes", "tied", "counts", "why"), GONE, ids=[row[3] for row in GONE])
+def test_whose_confirmations_count_after_they_left(
+    goes: Callable[[User], object],
+    tied: bool,
+    counts: int,
+    why: str,
+    stake: Stake,
+    pictures: list[Image],
+    rita: User,
+) -> None:
+    """R21, R37; others confirm the picture then."""
+    confirm(pictures[0], stake.defense, rita, NOW)
+    if tied:
+        board.conflict(rita, stake.defense.entry.team)
+    goes(rita)
+    assert examined_share(stake.defense, now=NOW) == ExaminedShare(counts, 3), why
+    assert members_for(pictures[0], stake.defense) == counts
+    assert left(stake, board.member("ben")) == pictures[counts:]
 
 
 def test_a_conflict_that_was_over_before_they_looked_takes_nothing_away(
