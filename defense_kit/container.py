@@ -45,7 +45,7 @@ _OTHER_STORE = "an engine whose images lie in containerd's store must have the f
 _NO_ROOM = "no space left on device"
 _FILE_TOO_LARGE = 128 + 25  # SIGXFSZ
 # SIGKILL and SIGTERM: what a container gets from an engine that stops or restarts, or from somebody on the machine. A
-# program that does it to itself cannot be told from that: it is tried three times before it has failed.
+# program that does it to itself cannot be told from that, but by doing it at every try (`scoring.rules`).
 _KILLED = (128 + 9, 128 + 15)
 
 # ---------------------------------------------------------------------------------------------------- the engine
@@ -185,7 +185,7 @@ class _Container:
     def __init__(self, container: "Container", limits: DefenseLimits, uid: int | None, *, can_share: bool) -> None:
         self.uid, self.can_share, self.container = uid, can_share, container
         self._tap: _Tap | None = None
-        self._limits, self._stopped = limits, False
+        self._limits, self._stopped, self.killed = limits, False, False
 
     def start(self) -> None:
         """Start it; `crashed` when the image's program cannot be executed."""
@@ -220,6 +220,7 @@ class _Container:
         if status == _FILE_TOO_LARGE:
             return Fault.DISK, f"{words}: it wrote more than it may"
         if status in _KILLED:
+            self.killed = True
             return Fault.PLATFORM, f"{words}: it was killed, and not for its memory"
         return (cause(self.log()[-LAST_WORDS:]) if status else Fault.CRASHED), words
 

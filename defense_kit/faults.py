@@ -106,12 +106,13 @@ WORDS: dict[Fault, FaultWords] = {
 class RunnerFault(Exception):
     """A defense, or the platform around it, failed in a way that the closed list names.
 
-    `log` is the end of what the defense printed, where the harness had one to read.
+    `log` is the end of what the defense printed, where the harness had one to read. `killed` marks a `platform` fault
+    that may be the defense's own: its program was killed, and nobody knows by whom.
     """
 
     log: str = ""
 
-    def __init__(self, fault: Fault, text: str) -> None:
+    def __init__(self, fault: Fault, text: str, *, killed: bool = False) -> None:
         super().__init__(f"{fault}: {text}")
-        self.fault = fault
+        self.fault, self.killed = fault, killed
         self.text = text[:MAX_TEXT_CHARACTERS]

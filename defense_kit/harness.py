@@ -30,10 +30,12 @@ class LaunchedDefense(Protocol):
     """A running defense. `uid` is who must be at the other end of the socket, None where any user may be.
 
     `can_share` says whether its batches may lie in memory of this machine; otherwise they go through the socket.
+    `killed` is true once `ended` has found that it was killed, by itself or from outside.
     """
 
     uid: int | None
     can_share: bool
+    killed: bool
 
     def ended(self) -> tuple[Fault, str] | None:
         """Return None while it runs, then why it is over: `out_of_memory`, `disk` or `crashed`, and a text."""
@@ -119,7 +121,7 @@ class DefenseSession(AbstractContextManager["DefenseSession"]):
         while fault.fault is Fault.CRASHED and not self._launched.ended() and time.monotonic() < until:
             time.sleep(0.02)
         self._launched.stop()
-        fault.log = self._launched.log()
+        fault.log, fault.killed = self._launched.log(), _is_killed(fault, self._launched)
         return fault
 
     def __exit__(self, *_: object) -> None:
@@ -164,8 +166,12 @@ def open_defense(
                 conversation.close()
             launched.stop()
             if isinstance(error, RunnerFault):
-                error.log = launched.log()
+                error.log, error.killed = launched.log(), _is_killed(error, launched)
             raise
+
+
+def _is_killed(fault: RunnerFault, launched: LaunchedDefense) -> bool:
+    return fault.fault is Fault.PLATFORM and launched.killed
 
 
 def _start(launch: Launch, path: Path) -> LaunchedDefense:

@@ -30,7 +30,7 @@ class StartedProcess:
     def __init__(self, running: "subprocess.Popen[bytes]", scratch: Path, mark: str, log_kib: int) -> None:
         assert running.stdin and running.stdout and running.stderr
         self.uid: int | None = os.getuid()
-        self.can_share = True
+        self.can_share, self.killed = True, False  # a kill is a crash here: no engine restarts
         self._running, self._scratch, self._mark = running, scratch, mark
         self._hold: IO[bytes] = running.stdin
         self._ring = LogRing(log_kib << 10)

@@ -80,8 +80,8 @@ def give_back(work: Leased) -> None:
     _under_own_lease(work).update(state=RunState.QUEUED, lease_until=None)
 
 
-def record_fault(work: Leased, what: Fault, text: str, *, now: datetime) -> RunState:
-    """Record what went wrong (R30); return whether the work waits for another try or is dead.
+def record_fault(work: Leased, what: Fault, text: str, *, now: datetime, **values: object) -> RunState:
+    """Record what went wrong (R30), with other `values`; return whether the work waits for another try or is dead.
 
     The platform's faults are tried again after a growing rest, three times in all; a defense's own are final.
     LeaseLost when the attempt is stale.
@@ -90,9 +90,8 @@ def record_fault(work: Leased, what: Fault, text: str, *, now: datetime) -> RunS
     again = rules.is_retried(what, tries)
     state = RunState.QUEUED if again else RunState.DEAD
     rest = now + rules.wait_before_retry(tries) if again else None
-    end_lease(
-        work, state, fault=what, fault_text=text, tries=tries, not_before=rest, finished_at=None if again else now
-    )
+    ended = {"fault": what, "fault_text": text, "tries": tries, "not_before": rest}
+    end_lease(work, state, **ended, finished_at=None if again else now, **values)
     return state
 
 

@@ -197,7 +197,8 @@ class Run(Leased):
     """One pass of a defense over a fixed plan of pictures (R29).
 
     `round` is 1..evaluation_runs, each with a fresh seed. A `fresh` run gets a process of its own; others may share one
-    with the runs of the same round beside them. `splits` counts how often a fault split its pictures off.
+    with the runs of the same round beside them. `splits` counts how often a fault split its pictures off, `kills` the
+    tries on which the program was killed, by itself or from outside.
     """
 
     defense = models.ForeignKey(Defense, on_delete=models.PROTECT, related_name="runs")
@@ -207,6 +208,7 @@ class Run(Leased):
     batch_size = models.PositiveSmallIntegerField()
     fresh = models.BooleanField(default=False)
     splits = models.PositiveSmallIntegerField(default=0)
+    kills = models.PositiveSmallIntegerField(default=0)
 
     class Meta:
         constraints = [lease_while_running("run_lease_while_running")]

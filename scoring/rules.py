@@ -27,6 +27,14 @@ def is_retried(fault: Fault, tries: int) -> bool:
     return fault in PLATFORM_FAULTS and tries < MAX_TRIES
 
 
+def is_own_kill(kills: int) -> bool:
+    """Say whether a run whose program was killed on `kills` tries, the last one included, met the defense's own fault.
+
+    One kill may come from the machine, as when an engine restarts; one at every try comes from the program (R30).
+    """
+    return kills >= MAX_TRIES
+
+
 def wait_before_retry(tries: int) -> timedelta:
     """Return how long work rests after its `tries`-th try failed: 30 s, 2 min, 8 min and so on, at most 1 h."""
     return timedelta(seconds=min(30 * 4 ** (tries - 1), 3600))

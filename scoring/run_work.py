@@ -17,13 +17,12 @@ from django.db import connection
 from common.outages import outages
 from picture_files.store import PictureMissing
 from policy.selectors import policy_in_force
-from scoring import leases, plan, selectors, services
+from scoring import leases, plan, rules, selectors, services
 from scoring.arrays import Pixels, WrongPicture, load_picture, read_arrays
 from scoring.enums import Fault
 from scoring.leases import Heartbeat, LeaseLost, LiveScorer, longest
 from scoring.models import Run
 from scoring.persistence import DATABASE_AWAY, retry_until_kept
-from scoring.rules import DEFENSE_FAULTS
 from scoring.runner import MAX_UNANSWERED, BatchAnswers, BatchFault, RunnerFault, converse
 from scoring.selectors import PlannedPicture
 from scoring.services import DefensePrediction
@@ -203,7 +202,9 @@ class RunWork:
         with_others = len(self._held) > 1
         self._interrupted()
         run = self._held[0].run
-        if with_others and fault.fault in DEFENSE_FAULTS:
+        if fault.killed and rules.is_own_kill(run.kills + 1):
+            fault.fault, fault.text = Fault.CRASHED, f"{fault.text}, on {rules.MAX_TRIES} tries"
+        if with_others and fault.fault in rules.DEFENSE_FAULTS:
             log.warning("run_asked_alone", run=run.pk, attempt=run.attempt, text=fault.text)
             self._held.popleft().close()
             self._held.append(HeldRun(run, self._scorer, alone=True))
@@ -216,12 +217,14 @@ class RunWork:
             self._leave()
 
     def _record(self, run: Run, fault: RunnerFault, now: datetime) -> None:
-        items = fault.items if isinstance(fault, BatchFault) else ()
+        # A run that was killed once or twice stays whole: the machine may have done it, whatever the pictures.
+        is_tried_again = fault.killed and fault.fault is Fault.PLATFORM
+        items = fault.items if isinstance(fault, BatchFault) and not is_tried_again else ()
         told = {"run": run.pk, "attempt": run.attempt, "fault": fault.fault.value, "text": fault.text}
         if items and services.run_part(run, items, fault.fault, fault.text, now=now):
             log.warning("run_parted", pictures=len(items), **told)
             return
-        state = leases.record_fault(run, fault.fault, fault.text, now=now)
+        state = leases.record_fault(run, fault.fault, fault.text, now=now, kills=run.kills + fault.killed)
         log.warning("run_fault", state=state.value, **told)
 
     def _lose(self, lost: LeaseLost) -> None:

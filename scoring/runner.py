@@ -79,7 +79,7 @@ class BatchFault(RunnerFault):
     """A fault, and the `items` of the plan that it may come from."""
 
     def __init__(self, fault: RunnerFault, items: Sequence[Any]) -> None:
-        super().__init__(fault.fault, fault.text)
+        super().__init__(fault.fault, fault.text, killed=fault.killed)
         self.items = items
 
 
@@ -209,11 +209,11 @@ def _has_failed(read: "Future[None]") -> bool:
 
 @contextmanager
 def _naming(*batches: PlannedBatch[T]) -> Iterator[None]:
-    """Turn a defense's fault inside into a BatchFault that names the batches that may have caused it."""
+    """Turn a fault inside that may be the defense's into a BatchFault that names the batches that may be its cause."""
     try:
         yield
     except RunnerFault as fault:
-        if fault.fault in PLATFORM_FAULTS:
+        if fault.fault in PLATFORM_FAULTS and not fault.killed:
             raise
         raise BatchFault(fault, [item for batch in batches for item in batch.rows[: batch.real]]) from fault
 

@@ -237,6 +237,7 @@ def test_the_reason_for_an_end_is_told(start: Callable[..., Any], ends: list[Any
     for launched, fault, words, why in [*started, (killed, Fault.PLATFORM, "killed", "from outside")]:
         ended, text = over(launched)
         assert ended is fault and words in text, why
+        assert launched.killed is (fault is Fault.PLATFORM), why
 
 
 def test_no_container_is_left_where_the_engine_does_not_tell_who_its_users_are(

@@ -155,10 +155,20 @@ class SeeingSession:
         self.session.close()
 
 
-def allergic_to(*poison: Image, late: bool = False) -> Any:
-    """How to find runners whose defenses crash on a batch with one of `poison` in it.
+def crashed() -> RunnerFault:
+    """A program that ended by itself."""
+    return RunnerFault(Fault.CRASHED, "ended with status 1")
 
-    `late`: the crash shows while the next batch is being sent, if there is one.
+
+def killed() -> RunnerFault:
+    """A program that was ended by a signal, which may have been its own or somebody else's."""
+    return RunnerFault(Fault.PLATFORM, "ended with status 137: it was killed", killed=True)
+
+
+def allergic_to(*poison: Image, late: bool = False, fault: Callable[[], RunnerFault] = crashed) -> Any:
+    """How to find runners whose defenses end with `fault` on a batch with one of `poison` in it.
+
+    `late`: a crash shows while the next batch is being sent, if there is one.
     """
     bad = [load_picture(image.pixels_sha256, image.width) for image in poison]
 
@@ -167,7 +177,7 @@ def allergic_to(*poison: Image, late: bool = False) -> Any:
 
     def crash(answers: BatchAnswers, images: NDArray[np.uint8]) -> BatchAnswers:
         if is_bad(images):
-            raise RunnerFault(Fault.CRASHED, "ended with status 1")
+            raise fault()
         return answers
 
     return lambda _: Seeing(crash, is_bad if late else None)

@@ -434,6 +434,22 @@ def test_a_batch_has_the_seconds_of_the_pictures_that_were_asked_for(
         session.close()
 
 
+def test_a_program_that_kills_itself_may_have_been_killed_by_the_machine(
+    runner: Callable[..., ContainerRunner], containers: Any, tmp_path: Path
+) -> None:
+    """In a batch and at its start: the fault is the platform's, and marked."""
+    kill = b"__import__('os').kill(__import__('os').getpid(), 9)"
+    in_a_batch = PROGRAM.replace(b"    shared =", b"    " + kill + b"\n    shared =")
+    session = opened(runner(), handed_in(kit_image(tmp_path, in_a_batch), tmp_path))
+    try:
+        session.send(np.zeros((1, 32, 32, 3), np.uint8))
+        assert faulted(Fault.PLATFORM, session.receive).killed
+    finally:
+        session.close()
+    at_once = Image([python_layer()], [PYTHON, "-c", kill.decode()])
+    assert faulted(Fault.PLATFORM, opened, runner(), handed_in(at_once, tmp_path)).killed
+
+
 def test_an_archive_that_changed_in_the_store_is_not_loaded(
     runner: Callable[..., ContainerRunner], containers: Any, tmp_path: Path
 ) -> None:

@@ -36,7 +36,7 @@ from scoring.models import Defense, PlanningProgress, Prediction, Rerun, Run, Ru
 from scoring.reference import REFERENCES
 from scoring.rerun_scope import Scope
 from scoring.runner import BatchAnswers, ReferenceRunner, RunnerFault
-from tests import factories
+from tests import factories, tables
 from tests.scoring import cast
 
 pytestmark = pytest.mark.django_db
@@ -518,6 +518,48 @@ def test_pictures_that_a_defense_cannot_bear_stop_no_other(
     for run in Run.objects.all():
         positions = [item.position for item in selectors.run_items(run)]
         assert positions == list(range(len(positions))) != []
+
+
+def test_a_picture_on_which_it_is_killed_at_every_try_stops_no_other_and_is_not_waited_for(now: datetime) -> None:
+    """R30: a program may kill itself, which nobody can tell from a kill by the machine but by its repetition."""
+    tried(cast.publish(now, "always-abstain")[0])
+    images = cast.valid_pictures(9)
+    cast.plan(now)
+    for minutes in (0, 1, 4):
+        assert set(Run.objects.values_list("state", "splits")) == {(RunState.QUEUED, 0)}, "the platform's, until then"
+        find = cast.allergic_to(images[5], fault=cast.killed)
+        cast.work_all(now + timedelta(minutes=minutes), find_runner=find)
+    answered = set(Prediction.objects.values_list("image", "round"))
+    assert answered == {(image.pk, number) for image in images if image != images[5] for number in (1, 2, 3)}
+    dead = Run.objects.filter(state=RunState.DEAD)
+    assert list(dead.values_list("items__image", "fault", "kills")) == [(images[5].pk, Fault.CRASHED, 3)] * 3
+    assert set(selectors.settled_items().values_list("run", flat=True)) == set(dead.values_list("pk", flat=True))
+    assert services.runs_retry(now=now) == 0
+
+
+@tables.cases(
+    "faults state fault why",
+    ("kkk", RunState.DEAD, Fault.CRASHED, "it is killed at every try: nothing else can be the reason"),
+    ("kk-", RunState.FINISHED, "", "the machine was restarted twice"),
+    ("akk", RunState.DEAD, Fault.PLATFORM, "once the engine was away, so the machine may be the reason"),
+    ("kak", RunState.DEAD, Fault.PLATFORM, "in between too"),
+    ("kkak", RunState.DEAD, Fault.CRASHED, "an organizer had it tried again, and it was killed a third time"),
+)
+def test_only_a_kill_at_every_try_is_held_against_a_defense(
+    faults: str, state: RunState, fault: str, why: str, now: datetime
+) -> None:
+    """k: killed, a: the engine is away."""
+    away = RunnerFault(Fault.PLATFORM, "the engine: connection refused")
+    ends = {"k": cast.answering(cast.raising(cast.killed())), "a": cast.answering(cast.raising(away))}
+    cast.publish(now, "always-abstain")
+    cast.valid_pictures(1)
+    cast.plan(now, policy=replace(cast.POLICY, evaluation_runs=1))
+    for letter in faults:
+        services.runs_retry(now=now)
+        cast.work_all(now, find_runner=ends.get(letter, cast.shipped))
+        now += timedelta(hours=1)
+    run = Run.objects.get()
+    assert (run.state, run.fault, run.attempt) == (state, fault, len(faults)), why
 
 
 @pytest.mark.parametrize("has_answered", [False, True], ids=["it never answered: once a run", "it answered before"])
