@@ -14,7 +14,7 @@ from common.database.request_memory import once_per_request
 from common.errors import NotFound
 from scoring.enums import Fault, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, RunItem, SupersededPrediction, Trial
-from scoring.rules import DEFENSE_FAULTS
+from scoring.rules import DEFENSE_FAULTS, PLATFORM_FAULTS
 
 Runs = QuerySet[Run]
 RULINGS_AT_ONCE = 500
@@ -233,6 +233,11 @@ def settled_items() -> QuerySet[RunItem]:
     defense itself. Faults of the platform still wait for another try, and the answers of a re-run for it to be
     applied."""
     return places_in_force().filter(ITEM_SETTLED)
+
+
+def items_given_up() -> QuerySet[RunItem]:
+    """Return what runs gave up by a fault of the platform: it gets no answer until a person has it tried again."""
+    return places_in_force().filter(run__state=RunState.DEAD, run__fault__in=PLATFORM_FAULTS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ WAITING_WORDS = {
     "report": "for an organizer to decide on a report",
     "ruling": "for a ruling",
     "runs": "for runs",
+    "gave_up": "for runs that gave up",
 }
 
 

@@ -54,9 +54,11 @@ from policy.calendar import Week
 from policy.models import PolicyVersion
 from policy.numbers import Policy
 from policy.selectors import never_in_force
+from scoring.models import RunItem
 from scoring.selectors import (
     DEFENSE_FAULT,
     defenses_in_force,
+    items_given_up,
     official_predictions,
     places_in_force,
     settled_items,
@@ -160,7 +162,7 @@ def _write_content(
     with snapshot() as view:
         facts = _facts(week)
         if any(facts["waiting"].values()) and not incomplete:
-            raise _under_way(week, facts["waiting"])
+            raise _under_way(week)
         _refuse_ahead(week)
         content = write_week(workplace, week, view, packer, progress)
     copy_pictures(workplace, content, progress)
@@ -217,7 +219,9 @@ def _policy_rows(week: Week) -> list[PolicyVersion]:
 
 def waiting_pictures(week: Week) -> dict[str, int]:
     """Return how many pictures of `week` wait, by what they wait for: the keys of WAITING_WORDS."""
-    return _waiting(week, _numbers(_policy_rows(week)))
+    waits = _waiting(week, _numbers(_policy_rows(week)))
+    gave_up = _given_up(week).values("image").distinct().count() if waits["runs"] else 0
+    return waits | {"runs": max(0, waits["runs"] - gave_up), "gave_up": gave_up}
 
 
 def _waiting(week: Week, policies: dict[int, Policy]) -> dict[str, int]:
@@ -238,13 +242,23 @@ def _waiting_for_runs(images: QuerySet[Image], rounds: int) -> int:
     expected = len(defenses) * rounds
     if not expected:
         return 0
-    valid = rulings_in_force().filter(verdict=Verdict.VALID, image__in=images).values("image")
+    valid = _valid(images)
     settled = settled_items().filter(image__in=valid, round__lte=rounds, defense__in=defenses)
     complete = settled.values("image").annotate(items=Count("pk")).filter(items__gte=expected)
     return valid.count() - complete.count()
 
 
-def _under_way(week: Week, waits: dict[str, int]) -> Conflict:
+def _valid(images: QuerySet[Image]) -> QuerySet[Ruling, Any]:
+    return rulings_in_force().filter(verdict=Verdict.VALID, image__in=images).values("image")
+
+
+def _given_up(week: Week) -> QuerySet[RunItem]:
+    """The places of the week's valid pictures in runs that gave up, of defenses in force."""
+    return items_given_up().filter(image__in=_valid(images_of_week(week)), defense__in=defenses_in_force())
+
+
+def _under_way(week: Week) -> Conflict:
+    waits = waiting_pictures(week)
     if waits["runs"] and any(defense.copied for defense in defenses_in_force()):
         return Conflict(
             f"This database was filled from releases and runs no defense, so it cannot release week {week.name} again: "
@@ -254,9 +268,15 @@ def _under_way(week: Week, waits: dict[str, int]) -> Conflict:
     listed = ", ".join(f"{number:,} {WAITING_WORDS[name]}" for name, number in waits.items() if number)
     return Conflict(
         f"Pictures of week {week.name} still wait: {listed}. Let them finish, or release what is there with "
-        "--incomplete and the rest later as errata.",
+        f"--incomplete and the rest later as errata.{_gave_up_words(week) if waits['gave_up'] else ''}",
         "week_under_way",
     )
+
+
+def _gave_up_words(week: Week) -> str:
+    rows = _given_up(week).order_by("defense__name", "run__fault").values_list("defense__name", "run__fault").distinct()
+    names = ", ".join(f"{name} ({fault})" for name, fault in rows)
+    return f" Runs of {names} gave up: try them again on the page of the scoring queue."
 
 
 def _refuse_ahead(week: Week) -> None:

@@ -51,7 +51,7 @@ def _pictures(waiting: Mapping[str, int]) -> Iterator[WeekStep]:
         ("Reports", ("report",), "reports"),
         ("Labeling", ("panel", "answers"), "organizer-taskers"),
         ("Rulings", ("ruling",), "overview"),
-        ("Scoring", ("runs",), "scoring-queue"),
+        ("Scoring", ("runs", "gave_up"), "scoring-queue"),
     ):
         waits = [f"{waiting[name]:,} {WAITING_WORDS[name]}" for name in names if waiting[name]]
         words = f"Pictures waiting: {', '.join(waits)}." if waits else ""

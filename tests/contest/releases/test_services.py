@@ -223,7 +223,7 @@ UNDER_WAY: list[tuple[Callable[[cast.Contest], object], str, str]] = [
     (lambda contest: _run(contest, 2), "1 for runs", "a round that is missing"),
     (
         lambda contest: cast.faulted(_run(contest, 2), contest.images["valid bird"], 3, Fault.PLATFORM),
-        "1 for runs",
+        "1 for runs that gave up",
         "a fault that is not the defense's own (R30)",
     ),
     (lambda contest: _run(contest, 3, state=RunState.FINISHED), "2 for runs", "runs that nobody assessed"),
@@ -278,6 +278,23 @@ def test_breaks_under_a_newer_ruling_are_in_the_release(
     folder = _release(out, incomplete=incomplete).folder
     assert (verify(folder).differences, Break.objects.filter(found_at=cast.AFTER).count()) == ([], 1), why
     assert not _release(out, incomplete=incomplete).new
+
+
+def test_who_is_refused_a_week_learns_which_runs_gave_up_and_what_to_do(contest: cast.Contest, out: Path) -> None:
+    """By themselves they never go on (R30): an image that its registry no longer has would hold back every week."""
+    gone, old = cast.defense(3, name="Small net"), cast.defense(4, name="Old net", retired_at=cast.MONDAY)
+    for case, turn in (("valid bird", 1), ("valid bicycle", 1), ("valid bicycle", 2)):
+        cast.faulted(gone, contest.images[case], turn, Fault.IMAGE_PULL)
+    cast.faulted(old, contest.images["valid bird"], 1, Fault.PLATFORM)
+    assert services.waiting_pictures(WEEK) == {
+        **dict.fromkeys(("panel", "answers", "report", "ruling", "runs"), 0),
+        "gave_up": 2,
+    }
+    message = refused("week_under_way", _release, out).message
+    assert "still wait: 2 for runs that gave up. Let them" in message
+    assert message.endswith("Runs of Small net (image_pull) gave up: try them again on the page of the scoring queue.")
+    waiting = _manifest(_release(out, incomplete=True).folder)["waiting"]
+    assert waiting == {"panel": 0, "answers": 0, "report": 0, "ruling": 0, "runs": 2}, "a release says no more of it"
 
 
 @pytest.mark.parametrize(("decision", "published"), [("kept_out", True), ("", False)])

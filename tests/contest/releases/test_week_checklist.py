@@ -17,6 +17,7 @@ from contest.releases.week_checklist import StepState, WeekStep, week_checklist
 from labeling.enums import PanelState
 from labeling.models import Panel, Report
 from policy.calendar import week_named
+from scoring.enums import Fault
 from tests import factories
 from tests.contest import release_fixtures as cast
 from tests.labeling.cast import shows
@@ -81,6 +82,10 @@ def _has_another_defense(contest: cast.Contest) -> None:
     cast.defense(9)
 
 
+def _gave_up(contest: cast.Contest) -> None:
+    cast.faulted(cast.defense(9), contest.images["valid bird"], 1, Fault.IMAGE_PULL)
+
+
 @pytest.mark.parametrize(
     ("change", "step", "words", "page"),
     [
@@ -88,6 +93,7 @@ def _has_another_defense(contest: cast.Contest) -> None:
         (_misses_an_answer, LABELED, "1 for answers", "organizer-taskers"),
         (_is_full, RULED, "1 for a ruling", "overview"),
         (_has_another_defense, SCORED, "2 for runs", "scoring-queue"),
+        (_gave_up, SCORED, "1 for runs, 1 for runs that gave up", "scoring-queue"),
     ],
 )
 def test_a_picture_that_waits_keeps_its_step_open_and_the_release_back(
