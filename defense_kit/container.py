@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from defense_kit.archive import PLATFORM, check_platform, read_archive, without_names
+from defense_kit.archive import check_platform, read_archive, without_names
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.harness import LaunchedDefense
 from defense_kit.limits import DefenseLimits
@@ -42,7 +42,7 @@ _REMOVALS = 5
 # A program that could not be found or not be executed, as a shell says it.
 _NOT_EXECUTABLE = (126, 127)
 _OTHER_STORE = "an engine whose images lie in containerd's store must have the feature containerd-snapshotter off"
-_NO_ROOM = "no space left on device"
+NO_ROOM = "no space left on device"
 _FILE_TOO_LARGE = 128 + 25  # SIGXFSZ
 # SIGKILL and SIGTERM: what a container gets from an engine that stops or restarts, or from somebody on the machine. A
 # program that does it to itself cannot be told from that, but by doing it at every try (`scoring.rules`).
@@ -105,10 +105,11 @@ def engine_errors() -> Iterator[None]:
     """Turn whatever the engine, or the way to it, says into a `platform` fault."""
     from docker.errors import DockerException
     from requests import RequestException
+    from urllib3.exceptions import HTTPError  # of an answer that breaks off while it is read
 
     try:
         yield
-    except (DockerException, RequestException, OSError) as error:
+    except (DockerException, RequestException, HTTPError, OSError) as error:
         raise RunnerFault(Fault.PLATFORM, f"the container engine: {error}") from error
 
 
@@ -300,26 +301,11 @@ def load_archive(client: "DockerClient", path: Path, image: str) -> None:
         try:
             client.images.load(without_names(path))
         except ImageLoadError as error:
-            if _NO_ROOM in str(error):
+            if NO_ROOM in str(error):
                 raise
             raise RunnerFault(Fault.IMAGE_PULL, f"the engine refused the archive: {error}") from None
     if not present(client, image):
         raise RunnerFault(Fault.PLATFORM, f"the engine does not know what it loaded as {image}: {_OTHER_STORE}")
-
-
-def pull(client: "DockerClient", image: str) -> None:
-    """Fetch `name@sha256:…` from its registry; `image_pull` when the registry does not have it."""
-    from docker.errors import APIError
-
-    with engine_errors():
-        try:
-            client.images.pull(image, platform=PLATFORM)
-        except APIError as error:
-            if error.is_client_error():
-                raise RunnerFault(Fault.IMAGE_PULL, f"{image} cannot be fetched: {error.explanation}") from None
-            raise
-    if not present(client, image):
-        raise RunnerFault(Fault.IMAGE_PULL, f"the registry sent something else than {image}")
 
 
 def prune(client: "DockerClient", *, enough: Callable[[], bool], keep: str = "") -> int:

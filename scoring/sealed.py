@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from defense_kit import container
+from defense_kit import container, pulling
 from defense_kit.conversation import ConversationDeadlines
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.frames import CONTEST_PIXELS
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 MIN_FREE_BYTES = 10 << 30
+FREE_WHILE_FETCHING = 10  # one part in so many of that stays free while an image is unpacked
 _GATES, _ARCHIVES = "gate-*", "archive-*"
 
 
@@ -136,7 +137,7 @@ class ContainerRunner:
 
     def _fetch(self, client: "DockerClient", defense: Defense) -> None:
         if not defense.archive:
-            container.pull(client, defense.image)
+            pulling.pull(client, defense.image, has_room=self._has(self._min_free_bytes // FREE_WHILE_FETCHING))
             return
         with tempfile.TemporaryDirectory(prefix=_ARCHIVES.rstrip("*"), dir=self._folder) as folder:
             path = Path(folder) / "image.tar"
@@ -155,15 +156,15 @@ class ContainerRunner:
             raise RunnerFault(Fault.IMAGE_PULL, f"the image archive has the digest {found}, expected {sha256}")
 
     def _make_room(self, image: str) -> None:
-        enough = self._enough()
+        enough = self._has(self._min_free_bytes)
         if not enough():
             container.prune(self._client, enough=enough, keep=image)
         if not enough():
             raise RunnerFault(Fault.PLATFORM, "the scorer's disk is too full for another image")
 
-    def _enough(self) -> Callable[[], bool]:
-        """Return a function that says whether the scorer's folder and the engine's image storage have room."""
+    def _has(self, free_bytes: int) -> Callable[[], bool]:
+        """Return a function that says whether the scorer's folder and the engine's image storage have so much room."""
         with container.engine_errors():
             engine = Path(self._client.info()["DockerRootDir"])
         places = [place for place in (self._folder, engine) if place.exists()]
-        return lambda: all(shutil.disk_usage(place).free >= self._min_free_bytes for place in places)
+        return lambda: all(shutil.disk_usage(place).free >= free_bytes for place in places)

@@ -11,13 +11,14 @@ import socket
 import tarfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from defense_kit import archive, check, container
+from defense_kit import archive, check, container, pulling
 from defense_kit.archive import UnpackingBudget, glance_at_archive, read_archive, without_names
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.harness import LaunchedDefense
@@ -25,6 +26,7 @@ from defense_kit.limits import DefenseLimits
 from defense_kit.sealing import ATTEMPT_LABEL, SCORER_LABEL, SOCKET, Sealing, container_options
 from tests.images import PYTHON, Image, Layer, files_layer, python_layer, write_archive
 from tests.refusals import faulted
+from tests.registry import registry
 
 LIMITS = DefenseLimits(memory_mib=128, cpus=1, processes=24, scratch_mib=8, files=64, log_kib=32)
 
@@ -310,7 +312,40 @@ def test_an_image_that_is_neither_there_nor_in_reach_is_not_started(containers: 
     sealing = Sealing(DIGEST, SCORER)
     fault = faulted(Fault.IMAGE_PULL, container.start_container, containers, sealing, LIMITS, listening)
     assert "the engine does not have" in fault.text
-    faulted(Fault.PLATFORM, container.pull, containers, f"127.0.0.1:9/defense@{DIGEST}")
+    faulted(Fault.PLATFORM, pulling.pull, containers, f"127.0.0.1:9/defense@{DIGEST}", has_room=lambda: True)
+
+
+PULLED: list[tuple[dict[str, Any], str, Fault, str, str]] = [
+    ({"max_bytes": 2 << 20}, "", Fault.IMAGE_PULL, "unpacks to more than 2 MiB", "a bomb that was let in is removed"),
+    ({"seconds": 1.0}, "blobs", Fault.IMAGE_PULL, "not fetched and unpacked within 1 second", "a layer without end"),
+    ({"seconds": 1.0}, "manifests", Fault.IMAGE_PULL, "not fetched and unpacked", "a registry that does not answer"),
+    ({"has_room": lambda: False}, "blobs", Fault.PLATFORM, "disk is nearly full", "a disk that fills up meanwhile"),
+    ({}, "gone", Fault.IMAGE_PULL, "cannot be fetched", "the registry does not have it"),
+]
+
+
+@pytest.mark.slow("five pulls by a real engine, three of them cut off after a second")
+def test_an_image_of_a_registry_is_bounded_as_an_archive_is(
+    containers: Any, engine_address: str, tmp_path: Path
+) -> None:
+    def pull(image: str, *, has_room: Callable[[], bool] = lambda: True, **limits: Any) -> None:
+        with closing(container.connect(engine_address)) as client:
+            pulling.pull(client, image, has_room=has_room, **limits)
+
+    with registry() as source:
+        for number, (changes, slow, fault, words, why) in enumerate(PULLED):
+            # The engine keeps the manifests that it has seen.
+            name = source.offer(Image([files_layer(tmp_path, {"run": bytes([number]) * (3 << 20)})], ["/run"]))
+            source.slow, began = slow, time.monotonic()
+            source.hung_up.clear()
+            asked = f"{name[:-64]}{'ab' * 32}" if slow == "gone" else name
+            assert words in faulted(fault, pull, asked, **changes).text, why
+            assert time.monotonic() - began < 10, why
+            assert not container.present(containers, asked), why
+            assert slow != "blobs" or source.hung_up.wait(20), f"{why}: the engine stops too"
+        source.slow = ""
+        pull(name, max_bytes=4 << 20, seconds=30)
+        assert container.present(containers, name)
 
 
 @pytest.mark.parametrize(

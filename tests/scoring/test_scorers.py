@@ -25,7 +25,7 @@ from defense_kit.sealing import ATTEMPT_LABEL, DIGEST_LABEL, SCORER_LABEL
 from picture_files.png import encode_png
 from picture_files.store import PictureMissing, picture_store
 from policy.numbers import Policy
-from scoring import arrays
+from scoring import arrays, sealed
 from scoring.machine import Slot, take_slot
 from scoring.models import Defense, Run, Scorer
 from scoring.runner import ReferenceRunner
@@ -34,6 +34,7 @@ from scoring.sealed import ContainerRunner, archive_key
 from tests import factories
 from tests.images import PYTHON, Image, files_layer, numpy_layer, python_layer, write_archive
 from tests.refusals import faulted
+from tests.registry import registry
 from tests.scoring import cast
 
 pytestmark = pytest.mark.django_db
@@ -448,6 +449,21 @@ def test_a_program_that_kills_itself_may_have_been_killed_by_the_machine(
         session.close()
     at_once = Image([python_layer()], [PYTHON, "-c", kill.decode()])
     assert faulted(Fault.PLATFORM, opened, runner(), handed_in(at_once, tmp_path)).killed
+
+
+def test_a_defense_named_by_its_digest_comes_from_its_registry(
+    runner: Callable[..., ContainerRunner], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And is fetched no further where the disk fills up."""
+    with registry() as source:
+        name = source.offer(Image([python_layer()], [PYTHON, "-c", "raise SystemExit('from a registry')"]))
+        fetched = Defense(name="d", image=name, digest=name)
+        assert "from a registry" in faulted(Fault.CRASHED, opened, runner(), fetched).log
+        source.slow = "blobs"
+        other = source.offer(Image([files_layer(tmp_path, {"run": bytes(1 << 20)})], ["/run"]))
+        monkeypatch.setattr(sealed, "FREE_WHILE_FETCHING", 1e-12)
+        fault = faulted(Fault.PLATFORM, opened, runner(), Defense(name="d", image=other, digest=other))
+        assert "disk is nearly full" in fault.text
 
 
 def test_an_archive_that_changed_in_the_store_is_not_loaded(
