@@ -5,7 +5,7 @@ picture on which a defense fails is separated from the other pictures of its bat
 which expires.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from datetime import datetime
 
@@ -29,11 +29,13 @@ log = structlog.get_logger(__name__)
 class ScoringEngine(AbstractContextManager["ScoringEngine"]):
     """One process that scores on one device: `device` is the setting `auto`, `cpu` or `cuda`.
 
-    A device that is not there raises InvalidInput before anything is claimed.
+    A device that is not there raises InvalidInput before anything is claimed. Work of the defenses `left_out` (their
+    keys) is left to other scorers.
     """
 
     def __init__(self, *, name: str, clock: Clock, device: str, runtime: str = "", find_runner: FindRunner) -> None:
         self.name, self.clock, self.runtime = name, clock, runtime
+        self.left_out: Collection[int] = ()
         tune_process()
         self._device_setting, self._find_runner = device, find_runner
         self._warm: WarmSession | None = None
@@ -47,14 +49,14 @@ class ScoringEngine(AbstractContextManager["ScoringEngine"]):
         Return how many were done; without work, release the device. A fault of the work is recorded, never raised;
         errors of the database are raised.
         """
-        if trial_waits_longest(now=self.clock()):
+        if trial_waits_longest(now=self.clock(), left_out=self.left_out):
             return self._work_trial()
         return self._work_runs()
 
     def _work_trial(self) -> int:
         device = choose_device(self._device_setting)
         self.close()  # one defense has a device to itself
-        trial = trial_claim(worker=self.name, now=self.clock())
+        trial = trial_claim(worker=self.name, now=self.clock(), left_out=self.left_out)
         if trial is None:  # somebody else was quicker
             return 0
         try:
@@ -64,11 +66,11 @@ class ScoringEngine(AbstractContextManager["ScoringEngine"]):
         return 1
 
     def _work_runs(self) -> int:
-        if not leases.waiting(Run, now=self.clock()).exists():
+        if not leases.waiting(Run, now=self.clock(), left_out=self.left_out).exists():
             self.rest()
             return 0
         warm = self._warm = self._warm or WarmSession(self._find_runner, choose_device(self._device_setting))
-        run = services.run_claim(worker=self.name, now=self.clock(), preferred=warm.preferred)
+        run = services.run_claim(worker=self.name, now=self.clock(), preferred=warm.preferred, left_out=self.left_out)
         return RunWork(warm, self).work(run) if run else 0  # somebody else was quicker
 
     def seen(self, held: str) -> None:

@@ -3,7 +3,7 @@
 The same code serves every kind of work. A write names the attempt that it belongs to and changes one row or none.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from threading import Event, Thread
@@ -36,9 +36,10 @@ class LeaseLost(Conflict):
         super().__init__(f"{work} was taken over after its attempt {work.attempt}: nothing was written.", "lease_lost")
 
 
-def waiting(kind: type[Work], *, now: datetime) -> QuerySet[Work]:
-    """Return the queued work of a kind that may start at `now`."""
-    return kind._default_manager.filter(Q(not_before__isnull=True) | Q(not_before__lte=now), state=RunState.QUEUED)
+def waiting(kind: type[Work], *, now: datetime, left_out: Collection[int] = ()) -> QuerySet[Work]:
+    """Return the queued work of a kind that may start at `now`, without that of the defenses `left_out`."""
+    queued = kind._default_manager.filter(Q(not_before__isnull=True) | Q(not_before__lte=now), state=RunState.QUEUED)
+    return queued.exclude(defense__in=left_out) if left_out else queued
 
 
 @transaction.atomic

@@ -6,7 +6,7 @@ claimed and read, and while its first ones are answered, the run before is kept:
 
 import time
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import closing
 from datetime import datetime
 from typing import Protocol
@@ -39,9 +39,10 @@ log = structlog.get_logger(__name__)
 
 
 class RunScorer(LiveScorer, Protocol):
-    """The scorer that holds the runs."""
+    """The scorer that holds the runs; it does nothing for the defenses `left_out`."""
 
     name: str
+    left_out: Collection[int]
 
 
 class HeldRun:
@@ -155,7 +156,7 @@ class RunWork:
         if before.alone or before.run.fresh or preferred is None or time.monotonic() >= self._join_until:
             return None
         try:
-            if trial_waits_longest(now=now):
+            if trial_waits_longest(now=now, left_out=self._scorer.left_out):
                 return None
             run = services.run_claim_alike(worker=self._scorer.name, now=now, preferred=preferred)
             if run is None:

@@ -26,7 +26,7 @@ from scoring.machine import Slot, take_slot
 from scoring.models import Defense
 from scoring.runner import ReferenceRunner, Runner
 from scoring.sealed import ContainerRunner
-from scoring.trusted_programs import TrustedPrograms
+from scoring.trusted_programs import TrustedPrograms, needs_engine
 
 SEEN_EVERY_SECONDS = 15.0
 _ENGINE_ANSWERS_SECONDS = 5.0
@@ -54,7 +54,9 @@ class LocalScorer:
         if time.monotonic() - self._seen >= SEEN_EVERY_SECONDS:
             self._seen, self._apart = time.monotonic(), clock.clock_difference()
             make_room()
-            scorer.runtime = self._runners.offered() if self._runners else ""
+            if self._runners is not None:
+                scorer.runtime = self._runners.offered()
+                scorer.left_out = self._runners.left_out(scorer.runtime)
             scorer.seen(f"nothing: {clock.clock_difference_words(self._apart)}" if clock.is_apart(self._apart) else "")
         if clock.is_apart(self._apart):
             log.error("clock_apart", scorer=scorer.name, seconds=self._apart.total_seconds())
@@ -114,6 +116,7 @@ class Runners:
         self._slot, self._runtime = slot, runtime
         self._bounds: tuple[DefenseLimits, ConversationDeadlines] | None = None  # that `_sealed` was made with
         self._sealed: ContainerRunner | None = None  # keeps its connection to the engine
+        self._is_away = False  # the engine, as far as the log says
 
     def __call__(self, defense: Defense) -> Runner:
         """Return the runner; RunnerFault where this scorer has none for such a defense."""
@@ -130,9 +133,22 @@ class Runners:
         if self._runtime == "docker":
             try:
                 connect(seconds=_ENGINE_ANSWERS_SECONDS).close()
-            except RunnerFault:  # the queue's page shows it, and a try would report the reason
+            except RunnerFault as fault:
+                self._log_away(fault)
                 return ""
+            if self._is_away:
+                self._is_away = False
+                log.info("container_engine_back", scorer=self.name)
         return self._runtime
+
+    def left_out(self, offered: str) -> list[int]:
+        """Return the defenses that this scorer leaves to others: those in containers, unless an engine is `offered`.
+
+        Tried without one, their runs would use up all tries within minutes (R30).
+        """
+        if offered == "docker":
+            return []
+        return [each.pk for each in Defense.objects.filter(retired_at=None).exclude(image="") if needs_engine(each)]
 
     def start_clean(self) -> None:
         """Remove what a killed scorer of this slot left behind."""
@@ -141,10 +157,15 @@ class Runners:
         try:
             removed = self._containers().start_clean()
         except RunnerFault as fault:  # without an engine the shipped defenses still run
-            log.warning("no_container_engine", scorer=self.name, text=fault.text)
+            self._log_away(fault)
             return
         if removed:
             log.warning("leftovers_removed", scorer=self.name, containers=removed)
+
+    def _log_away(self, fault: RunnerFault) -> None:
+        if not self._is_away:
+            self._is_away = True
+            log.warning("no_container_engine", scorer=self.name, text=fault.text)
 
     def _containers(self) -> ContainerRunner:
         policy = policy_in_force(domain_now()).policy

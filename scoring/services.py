@@ -1,7 +1,7 @@
 """Services that change defenses, runs and predictions."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -165,8 +165,10 @@ class PreferredRuns(NamedTuple):
     rerun: int | None
 
 
-def run_claim(*, worker: str, now: datetime, preferred: PreferredRuns | None = None) -> Run | None:
-    """Lease a queued run to `worker`; None when none waits.
+def run_claim(
+    *, worker: str, now: datetime, preferred: PreferredRuns | None = None, left_out: Collection[int] = ()
+) -> Run | None:
+    """Lease a queued run to `worker`; None when none waits but those of the defenses `left_out`.
 
     First a run that is `preferred` for the scorer's loaded defense; else the one that waits longest, re-runs after all
     first runs. Runs are planned one defense after the other, so that a scorer
@@ -174,7 +176,7 @@ def run_claim(*, worker: str, now: datetime, preferred: PreferredRuns | None = N
     """
     if preferred and (alike := run_claim_alike(worker=worker, now=now, preferred=preferred)) is not None:
         return alike
-    queue = leases.waiting(Run, now=now).order_by("id")
+    queue = leases.waiting(Run, now=now, left_out=left_out).order_by("id")
     for runs in (queue.filter(rerun=None), queue):
         if (run := leases.claim_lease(runs, worker=worker, now=now)) is not None:
             return run

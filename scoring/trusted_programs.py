@@ -17,6 +17,11 @@ class TrustedPrograms:
     find: Find = staticmethod(lambda _: None)
 
 
+def needs_engine(defense: Defense) -> bool:
+    """Say whether a defense runs in a container; those shipped with this project and the programs of a demo do not."""
+    return bool(defense.image) and not defense.reference and TrustedPrograms.find(defense) is None
+
+
 def register_trusted_programs(find: Find) -> None:
     """Register `find`, which returns the runner of a trusted program; called at the application's start."""
     TrustedPrograms.find = staticmethod(find)

@@ -16,7 +16,7 @@ from scoring.reruns import progress
 from scoring.rules import PLATFORM_FAULTS
 from scoring.selectors import dead_runs
 from scoring.trials.selectors import trials_to_retry
-from scoring.trusted_programs import TrustedPrograms
+from scoring.trusted_programs import needs_engine
 
 # A scorer reports every 15 seconds that it is alive; one that runs only in sweeps does so less often.
 SILENT_AFTER = timedelta(minutes=2)
@@ -61,11 +61,6 @@ def missing(*, now: datetime) -> MissingCapacity | None:
     if not runtimes:
         return MissingCapacity.SCORER
     return None if ENGINE in runtimes else MissingCapacity.ENGINE
-
-
-def needs_engine(defense: Defense) -> bool:
-    """Say whether a defense runs in a container; those shipped with this project and the programs of a demo do not."""
-    return bool(defense.image) and not defense.reference and TrustedPrograms.find(defense) is None
 
 
 def stuck(*, now: datetime) -> StuckScoring | None:

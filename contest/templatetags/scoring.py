@@ -14,6 +14,7 @@ from defense_kit.examine import ROUNDS
 from defense_kit.warmup import ATTACK_NAMES, EXPLANATIONS, warning_code
 from scoring.enums import DefenseAnswer, EligibilityCondition, Likeness
 from scoring.models import CopyFlag, Defense
+from scoring.trusted_programs import needs_engine
 
 register = template.Library()
 
@@ -74,7 +75,7 @@ def likeness_words(flag: CopyFlag) -> str:
 @register.filter
 def is_known_program(defense: Defense) -> bool:
     """Say whether a defense is a program of the demo, which runs without a container."""
-    return bool(defense.image) and not scoring_words.needs_engine(defense)
+    return bool(defense.image) and not needs_engine(defense)
 
 
 @register.filter

@@ -6,7 +6,7 @@ answers of a trial.
 
 import hashlib
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -101,17 +101,17 @@ def _ruled(rulings: QuerySet[Ruling]) -> list[TrialPicture]:
 # The queue ------------------------------------------------------------------------------------------------------------
 
 
-def trials_waiting(*, now: datetime) -> QuerySet[Trial]:
-    """Return the queued trials that may start at `now`, in the order in which they came."""
-    return leases.waiting(Trial, now=now).order_by("id")
+def trials_waiting(*, now: datetime, left_out: Collection[int] = ()) -> QuerySet[Trial]:
+    """Return the queued trials that may start at `now`, without those of the defenses `left_out`, first come first."""
+    return leases.waiting(Trial, now=now, left_out=left_out).order_by("id")
 
 
-def trial_waits_longest(*, now: datetime) -> bool:
-    """Say whether a trial waits, and longer than any run."""
-    trial = trials_waiting(now=now).aggregate(since=Min("created_at"))["since"]
+def trial_waits_longest(*, now: datetime, left_out: Collection[int] = ()) -> bool:
+    """Say whether a trial waits, and longer than any run; both without the defenses `left_out`."""
+    trial = trials_waiting(now=now, left_out=left_out).aggregate(since=Min("created_at"))["since"]
     if trial is None:
         return False
-    run = leases.waiting(Run, now=now).aggregate(since=Min("created_at"))["since"]
+    run = leases.waiting(Run, now=now, left_out=left_out).aggregate(since=Min("created_at"))["since"]
     return run is None or trial <= run
 
 

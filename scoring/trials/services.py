@@ -1,6 +1,7 @@
 """Services that change trials (R31)."""
 
 import random
+from collections.abc import Collection
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -112,9 +113,9 @@ def _request_or_skip(defense: Defense, kind: TrialKind, policy: Policy, now: dat
     return True
 
 
-def trial_claim(*, worker: str, now: datetime) -> Trial | None:
+def trial_claim(*, worker: str, now: datetime, left_out: Collection[int] = ()) -> Trial | None:
     """Lease the trial that waits longest to `worker`; None when none waits or others were quicker."""
-    return leases.claim_lease(selectors.trials_waiting(now=now), worker=worker, now=now)
+    return leases.claim_lease(selectors.trials_waiting(now=now, left_out=left_out), worker=worker, now=now)
 
 
 def trials_retry(*, now: datetime, trial: int | None = None, by: User | None = None) -> int:

@@ -245,7 +245,7 @@ def test_runs_that_do_not_follow_wait_for_their_turn(why: str, now: datetime, mo
     first, second, _ = runs_of(4, now, monkeypatch)
     with monkeypatch.context() as patch:
         if why == "a trial waits":
-            patch.setattr(run_work, "trial_waits_longest", lambda now: True)
+            patch.setattr(run_work, "trial_waits_longest", lambda **_: True)
         elif why == "it is time":
             patch.setattr(run_work, "JOIN_SECONDS", 0.0)
         elif why == "another seed":

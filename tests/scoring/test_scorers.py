@@ -26,8 +26,9 @@ from picture_files.png import encode_png
 from picture_files.store import PictureMissing, picture_store
 from policy.numbers import Policy
 from scoring import arrays, sealed
+from scoring.enums import RunState
 from scoring.machine import Slot, take_slot
-from scoring.models import Defense, Run, Scorer
+from scoring.models import Defense, Run, Scorer, Trial
 from scoring.runner import ReferenceRunner
 from scoring.scorers import LocalScorer, Runners, deadlines_of, limits_of
 from scoring.sealed import ContainerRunner, archive_key
@@ -134,6 +135,26 @@ def test_a_scorer_tells_whether_a_container_engine_answers(
     monkeypatch.setattr(clock, "clock_difference", lambda: timedelta(0))
     assert LocalScorer(folder=tmp_path, device="cpu", runtime=runtime).work() == 0
     assert Scorer.objects.get().runtime == told
+
+
+@pytest.mark.parametrize("runtime", ["docker", "process"])
+def test_what_runs_in_a_container_waits_for_a_scorer_with_an_engine(
+    runtime: str, tmp_path: Path, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R30: no try is counted where none can succeed, neither of runs nor of trials; the shipped defenses go on."""
+    factories.policy_version()
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+    monkeypatch.setattr(clock, "clock_difference", lambda: timedelta(0))
+    told = {"image": NOWHERE, "digest": NOWHERE, "created_at": now}
+    Defense.objects.create(name="theirs", published_at=now, **told)
+    cast.queued(now, "always-abstain")
+    long_ago, newcomer = now - timedelta(days=1), Defense.objects.create(name="new", **told)
+    Trial.objects.create(defense=newcomer, kind="smoke", number=1, seed=1, batch_size=4, created_at=long_ago)
+    scorer = LocalScorer(folder=tmp_path, device="cpu", runtime=runtime)
+    assert sum(iter(scorer.work, 0)) == 3
+    found = {("theirs", RunState.QUEUED, 0, 0), ("always-abstain", RunState.FINISHED, 1, 0)}
+    assert set(Run.objects.values_list("defense__name", "state", "attempt", "tries")) == found
+    assert Trial.objects.values_list("state", "attempt").get() == (RunState.QUEUED, 0)
 
 
 def checked(settings: Any, runtime: str) -> None:
