@@ -75,7 +75,7 @@ def email(name: str, default: str) -> dict[str, Any]:
         message = f"{name} cannot be read: write characters of the password such as / # @ : as %2F %23 %40 %3A"
         raise ImproperlyConfigured(message) from None
     return {
-        "EMAIL_BACKEND": "common.smtp.EmailBackend",
+        "EMAIL_BACKEND": "common.mail.EmailBackend",
         "EMAIL_HOST": parts.hostname or "localhost",
         "EMAIL_PORT": port,
         "EMAIL_HOST_USER": unquote(parts.username or ""),

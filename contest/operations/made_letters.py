@@ -20,7 +20,7 @@ from contest.outbox.models import Digest, Message, Posted
 from contest.outbox.posting import MAX_TRIES, NOBODY, failing_letters, lost_letters, post_again
 from contest.releases.models import ReleaseLetter
 
-_SMTP = "common.smtp.EmailBackend"
+_SMTP = "common.mail.EmailBackend"
 # Sending a letter takes at most this long: EMAIL_TIMEOUT for each answer, and MAX_ANSWER_SECONDS for the last two.
 _UNDER_WAY = timedelta(minutes=5)
 _BETWEEN = b"-" * 79

@@ -192,7 +192,7 @@ def test_the_letter_leads_to_the_account(organizer: Client) -> None:
 @pytest.mark.django_db
 def test_a_letter_that_could_not_be_sent_is_told_and_sent_again(organizer: Client, settings: Any) -> None:
     """Its link works until the organizer revokes it."""
-    with override_settings(EMAIL_BACKEND="common.smtp.EmailBackend", EMAIL_HOST="127.0.0.1", EMAIL_PORT=1):
+    with override_settings(EMAIL_BACKEND="common.mail.EmailBackend", EMAIL_HOST="127.0.0.1", EMAIL_PORT=1):
         shows(send(organizer), "has no letter yet", "Send again")
     number = str(Invitation.objects.get().pk)
     organizer.post("/organizer/people/", {"action": "renew", "invitation": number})

@@ -63,7 +63,7 @@ def test_the_first_line_is_the_subject_and_nothing_is_escaped() -> None:
 def test_behind_the_request_a_failed_letter_stops_none_of_the_next(
     settings: Any, django_capture_on_commit_callbacks: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    settings.EMAIL_BACKEND = "common.smtp.EmailBackend"
+    settings.EMAIL_BACKEND = "common.mail.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT, settings.EMAIL_TIMEOUT = "127.0.0.1", 1, 1
     with pytest.raises(Conflict) as refused:
         mail.send_letter(_letter())

@@ -291,7 +291,7 @@ class MailServer(StreamRequestHandler):
 def server(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     with ThreadingTCPServer(("127.0.0.1", 0), MailServer) as server:
         Thread(target=server.serve_forever, args=(0.05,)).start()
-        settings.EMAIL_BACKEND = "common.smtp.EmailBackend"
+        settings.EMAIL_BACKEND = "common.mail.EmailBackend"
         settings.EMAIL_HOST, settings.EMAIL_PORT = server.server_address
         settings.EMAIL_TIMEOUT = 0.3
         monkeypatch.setattr(smtp, "MAX_ANSWER_SECONDS", 0.9)
@@ -525,7 +525,7 @@ def letter(carl: User) -> str:
 def test_in_production_organizers_see_what_did_not_leave_and_not_what_it_says(
     letter: str, olga: Client, settings: Any
 ) -> None:
-    settings.EMAIL_BACKEND = "common.smtp.EmailBackend"
+    settings.EMAIL_BACKEND = "common.mail.EmailBackend"
     assert "Every letter left." in page(olga, OUTBOX), "one that only waits is not listed"
     Message.objects.update(tries=2, error="OSError: away", not_before=NOW)
     said = ("carl@example.org", "failed 2 of 5 times", "OSError: away", "Try again")
