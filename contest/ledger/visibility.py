@@ -223,6 +223,8 @@ class LedgerView:
             return before
         if (pair := self._pair(row)) is not None:
             return self._without_name(row) if self.embargoed.hides(pair, row.made_at) else EntryVisibility.WHOLE
+        if row.rule == "R38" and self._is_of_hidden_award(row):
+            return EntryVisibility.LATER
         follows = self._follows(row)
         if follows and (row.corrects_id is None or self._is_of_winner(row)):
             return self._without_name(row)
@@ -250,7 +252,13 @@ class LedgerView:
     @staticmethod
     def _is_of_winner(row: LedgerEntry) -> bool:
         sides = (row.source, row.target)
-        return any(of.kind == AccountKind.DEFENDERS or (of.stake and of.stake.end == StakeEnd.WON) for of in sides)
+        won = any(of.kind == AccountKind.DEFENDERS or (of.stake and of.stake.end == StakeEnd.WON) for of in sides)
+        return won or "award" in row.causes
+
+    def _is_of_hidden_award(self, row: LedgerEntry) -> bool:
+        """Say whether a part of the withheld award that an entry moves was withheld by a hidden entry."""
+        awards = row.causes.get("award", ())
+        return any(each.rule == "R38" and each.causes.get("award") == awards for each in self.hidden)
 
     def _team(self, row: LedgerEntry) -> int | None:
         """Return the team whose account an entry moves, or whose money it is by its causes."""

@@ -120,12 +120,13 @@ def _accounts(wanted: Iterable[_Whose]) -> dict[_Whose, Account]:
 
 
 def _sum_of_decisions(decisions: Iterable[BoardDecision]) -> int:
-    """Return the sum of the decisions: returning sets it to zero, and forfeited money is subtracted."""
+    """Return the sum of the decisions: returning sets it to zero, and forfeited money is subtracted. A part of that may
+    have been withheld without a decision, when the award grew."""
     signs = {DecisionKind.WITHHOLD: 1, DecisionKind.FORFEIT: -1}
     cents = 0
     for each in decisions:
         sign = signs.get(DecisionKind(each.kind))
-        cents = cents + sign * int(each.details["cents"]) if sign else 0
+        cents = max(cents + sign * int(each.details["cents"]), 0) if sign else 0
     return cents
 
 
@@ -221,21 +222,27 @@ def awards_of(decision: BoardDecision) -> set[int]:
 
 def forfeited_of(decision: BoardDecision) -> dict[int, int]:
     """Return team -> the cents of an award that the board took for good; merged teams count as one."""
-    parts = list(_forfeited(awards_of(decision)))
+    parts = [(entry.causes["team"][0], entry.cents) for entry in _forfeits(awards_of(decision))]
     teams = Team.objects.in_bulk({team for team, _ in parts})
     return _by_team((teams[number], cents) for number, cents in parts)
 
 
 def forfeited_of_award(award: Award) -> int:
     """Return the cents of one award that the board took for good."""
-    return sum(cents for _, cents in _forfeited({award.pk}))
+    return sum(entry.cents for entry in _forfeits({award.pk}))
 
 
-def _forfeited(awards: set[int]) -> Iterator[tuple[int, int]]:
+def first_forfeits(decision: BoardDecision) -> dict[int, LedgerEntry]:
+    """Return award -> the first entry by which the board took anything of it for good, the earliest first."""
+    first: dict[int, LedgerEntry] = {}
+    for entry in _forfeits(awards_of(decision)):
+        first.setdefault(entry.causes["award"][0], entry)
+    return first
+
+
+def _forfeits(awards: set[int]) -> list[LedgerEntry]:
     rows = LedgerEntry.objects.filter(source__kind=AccountKind.WITHHELD, target__kind=AccountKind.DEFENDERS)
-    for causes, cents in rows.values_list("causes", "cents"):
-        if awards.intersection(causes["award"]):
-            yield causes["team"][0], cents
+    return [entry for entry in rows.order_by("pk") if awards.intersection(entry.causes["award"])]
 
 
 def award_entries(award: Award) -> QuerySet[LedgerEntry]:

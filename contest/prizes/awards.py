@@ -1,6 +1,6 @@
 """Services for awards: giving them, correcting them after a late break, ending stakes that lost the race (R36-R38)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -23,7 +23,15 @@ from contest.ledger.dry_run import LEDGER, Ledger
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.selectors import defenders_cents
 from contest.ledger.services import MAX_ENTRY_CHARACTERS, Causes, ledger_account, lock_accounts
-from contest.ledger.withholding import forfeited_of, withheld_by_team
+from contest.ledger.withholding import (
+    WithheldAmount,
+    first_forfeits,
+    forfeited_of,
+    forfeited_of_award,
+    subject_of,
+    withheld_amounts,
+    withheld_by_team,
+)
 from contest.prizes.checklist import award_checklist, contenders, is_ready_for_award, never_reason, sharing
 from contest.prizes.conditions import AwardCondition
 from contest.prizes.differences import MoneyFlows, MoneyPosition, flows
@@ -162,15 +170,22 @@ class AwardChange:
     """The state of an award by the present facts: the stakes that keep it or lost it, and the entries to post.
 
     Stakes in `unpaid` stayed unbroken, but their team turned out to be associated with the contest in that time.
-    `shares` are the cents of each stake that keeps it, before anything is withheld.
+    `shares` are the cents of each stake that keeps it, before anything is withheld. `forfeited` are the numbers of the
+    stakes of which the board took anything for good: they are kept as well, and share nothing that others lose (R38).
     """
 
     decision: BoardDecision
     kept: tuple[StakeWithBreaks, ...]
     lost: tuple[StakeWithBreaks, ...]
     unpaid: tuple[StakeWithBreaks, ...]
+    forfeited: Collection[int]
     shares: Mapping[int, int]
     flows: MoneyFlows
+
+    @property
+    def standing(self) -> list[StakeWithBreaks]:
+        """Return the stakes that keep the award and forfeited nothing of it."""
+        return [row for row in self.kept if row.stake.pk not in self.forfeited]
 
     def lost_by(self, team: int) -> StakeWithBreaks | None:
         """Return a stake of `team` that lost the award, if any did."""
@@ -189,13 +204,14 @@ def award_change(
     kept = tuple(row for row in others if row not in unpaid)
     total = sum(row.stake.award.cents for row in rows)
     forfeited = forfeited_of(decision)
-    shares = defender_shares(total, _received(row.stake for row in kept))
-    due, at = _due(shares, kept), _position(decision, total, book)
-    needed = flows(_less(due, forfeited), 0, replace(at, got=_less(at.got, forfeited)))
+    had = _had_when_forfeited(decision, [row.stake for row in rows]) if forfeited else {}
+    shares = defender_shares(total, _received(row.stake for row in kept), had)
+    at = _position(decision, total, book)
+    needed = flows(_due(shares, kept, had), 0, replace(at, got=_less(at.got, forfeited)))
     if needed.owed:  # withheld money was not paid out: it is available if the board gives it back
         owed = {team: cents for team, cents in _less(needed.owed, withheld_by_team(decision)).items() if cents}
         needed = replace(needed, owed=owed)
-    return AwardChange(decision, kept, lost, unpaid, shares, needed)
+    return AwardChange(decision, kept, lost, unpaid, had, shares, needed)
 
 
 def _awarded(decision: BoardDecision) -> list[Stake]:
@@ -203,17 +219,33 @@ def _awarded(decision: BoardDecision) -> list[Stake]:
     return list(stakes.order_by("pk"))
 
 
+def _had_when_forfeited(decision: BoardDecision, stakes: Sequence[Stake]) -> dict[int, int]:
+    """Return stake -> the cents it had of the award when the board first took anything of it for good, the earliest
+    first. What a team had belongs to its stakes in equal parts."""
+    had: dict[int, int] = {}
+    for award, entry in first_forfeits(decision).items():
+        stake = next(each for each in stakes if each.award.pk == award)
+        team = owner_of(stake.defense)
+        of_team = [each for each in stakes if owner_of(each.defense) == team]
+        got, _ = teams_share(received_by_award(decision, before=entry))
+        left = got.get(team.pk if team else 0, 0) - sum(had.get(each.pk, 0) for each in of_team)
+        had[stake.pk] = defender_shares(left, _received(each for each in of_team if each.pk not in had))[stake.pk]
+    return had
+
+
 def _less(cents: Mapping[int, int], forfeited: Mapping[int, int]) -> dict[int, int]:
     return {team: max(each - forfeited.get(team, 0), 0) for team, each in cents.items()}
 
 
-def _due(shares: Mapping[int, int], kept: Sequence[StakeWithBreaks]) -> dict[int, int]:
-    """Return the cents by team, in the order of receipt of their first entries."""
-    owners = {row.stake.pk: owner_of(row.stake.defense) for row in kept}
+def _due(shares: Mapping[int, int], kept: Sequence[StakeWithBreaks], forfeited: Collection[int]) -> dict[int, int]:
+    """Return the cents by team less what was forfeited, in the order of receipt of their first entries."""
+    stakes = {row.stake.pk: row.stake for row in kept}
     due: dict[int, int] = {}
-    for stake, cents in shares.items():
-        if (owner := owners[stake]) is not None:
-            due[owner.pk] = due.get(owner.pk, 0) + cents
+    for number, cents in shares.items():
+        stake = stakes[number]
+        less = forfeited_of_award(stake.award) if number in forfeited else 0
+        if (owner := owner_of(stake.defense)) is not None:
+            due[owner.pk] = due.get(owner.pk, 0) + max(cents - less, 0)
     return due
 
 
@@ -251,15 +283,41 @@ def change_post(change: AwardChange, book: Ledger, *, now: datetime, by: User | 
     for team, cents in change.flows.taken.items():
         told = _why_taken(change, team, causes | broken)
         moved += take_back_money(half, team, cents, decision=decision, now=now, book=book, **told)
+    told = {
+        "rule": "R36",
+        "why": f"Share of the defenders' half for {_names(change.standing or change.kept)}.",
+        "causes": causes | broken if change.lost else causes,
+    }
     for team, cents in change.flows.given.items():
-        target = book.account(AccountKind.TEAM, team=Team.objects.get(pk=team))
-        told = {
-            "rule": "R36",
-            "why": f"Share of the defenders' half for {_names(change.kept)}.",
-            "causes": causes | broken if change.lost else causes,
-        }
-        moved.append(book.move(half, target, cents, by=by, decision=decision, now=now, **told))
+        for held, part in _parts_by_withholding(change, team, cents):
+            target = book.account(AccountKind.TEAM, team=Team.objects.get(pk=team)) if held is None else held.account
+            moved.append(book.move(half, target, part, by=by, decision=decision, now=now, **told))
+            if held is not None:
+                moved.append(_withhold_more(held, part, broken if change.lost else {}, now=now, book=book))
     book.notify(moved, now=now)
+
+
+def _parts_by_withholding(change: AwardChange, team: int, cents: int) -> Iterator[tuple[WithheldAmount | None, int]]:
+    """Yield what of a team's `cents` belongs to an award that the board withholds, with that; then the rest."""
+    owners = ((row.stake, owner_of(row.stake.defense)) for row in change.standing)
+    parts = defender_shares(cents, _received(stake for stake, owner in owners if owner and owner.pk == team))
+    withheld = {each.award.stake_id: each for each in withheld_amounts() if each.award is not None}
+    for stake, part in parts.items():
+        if part and stake in withheld:
+            yield withheld[stake], part
+            cents -= part
+    if cents:
+        yield None, cents
+
+
+def _withhold_more(held: WithheldAmount, cents: int, broken: Causes, *, now: datetime, book: Ledger) -> LedgerEntry:
+    """Withhold what an award that is withheld got more, so that nobody pays it out (R38)."""
+    assert held.award is not None
+    causes = {**subject_of(held.account, None, held.award), **broken}
+    why = f"Correction: what is withheld of the award for {held.award.stake.defense.name} follows it."
+    return book.move(
+        held.account, book.account(AccountKind.WITHHELD), cents, rule="R38", why=why, causes=causes, now=now
+    )
 
 
 def _why_taken(change: AwardChange, team: int, causes: Causes) -> dict[str, Any]:

@@ -208,13 +208,17 @@ def received_from_stakes(stakes: Iterable[Stake]) -> dict[int, dict[int, int]]:
     return {pk: _received_by_team(moved) for pk, moved in _net_received([each.pk for each in stakes]).items()}
 
 
-def received_by_award(decision: BoardDecision, book: Ledger = LEDGER) -> list[NetReceived]:
-    """Return what accounts got of the defenders' half by a decision; no entry of a stake changes that."""
+def received_by_award(
+    decision: BoardDecision, book: Ledger = LEDGER, *, before: LedgerEntry | None = None
+) -> list[NetReceived]:
+    """Return what accounts got of the defenders' half by a decision, in all or `before` an entry; no entry of a stake
+    changes that."""
     half = book.account(AccountKind.DEFENDERS).pk
     nets = Counter[int]()
     entries = LedgerEntry.objects.filter(Q(source=half) | Q(target=half), decision=decision).order_by("pk")
+    entries = entries if before is None else entries.filter(pk__lt=before.pk)
     rows = list(entries.values_list("source", "target", "cents"))
-    planned = (each for each in book.planned if each.decision_id == decision.pk)
+    planned = (each for each in book.planned if before is None and each.decision_id == decision.pk)
     rows += [(each.source_id, each.target_id, each.cents) for each in planned]
     for source, target, cents in rows:
         other, signed = (target, cents) if source == half else (source, -cents)

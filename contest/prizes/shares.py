@@ -93,9 +93,22 @@ def attacker_shares(cents: int, breaks: Iterable[BreakInput]) -> dict[int, int]:
     return equal_shares(cents, in_order_of_receipt(first))
 
 
-def defender_shares(cents: int, received: Mapping[int, datetime]) -> dict[int, int]:
-    """Share the defenders' half among the stakes that share it (R36): stake -> when its entry was received."""
-    return equal_shares(cents, in_order_of_receipt(received))
+def defender_shares(
+    cents: int, received: Mapping[int, datetime], had: Mapping[int, int] | None = None
+) -> dict[int, int]:
+    """Share the defenders' half among the stakes that share it (R36): stake -> when its entry was received.
+
+    `had` are the cents of stakes at the moment they were forfeited, the earliest first: they get no more than that of
+    what others lose, and the rest is shared by those that stand (R38).
+    """
+    order, shares = in_order_of_receipt(received), dict[int, int]()
+    for stake, most in (had or {}).items():
+        if stake in received:
+            left = [each for each in order if each not in shares]
+            shares[stake] = min(most, equal_shares(cents - sum(shares.values()), left)[stake])
+    standing = [each for each in order if each not in shares]
+    shares |= equal_shares(cents - sum(shares.values()), standing)
+    return {each: shares[each] for each in order}
 
 
 def in_order_of_receipt(received: Mapping[int, datetime]) -> list[int]:

@@ -144,6 +144,33 @@ def test_the_defenders_share_in_the_order_of_receipt_of_their_entries() -> None:
     assert list(defender_shares(101, {7: MONDAY + timedelta(1), 8: MONDAY}).items()) == [(8, 51), (7, 50)]
 
 
+@tables.cases(
+    "had shares why",
+    ({}, {RED: 40, BLUE: 40, GREEN: 39}, "nothing was forfeited"),
+    ({BLUE: 30}, {RED: 45, BLUE: 30, GREEN: 44}, "what it had, and the others share the rest"),
+    ({BLUE: 100}, {RED: 40, BLUE: 40, GREEN: 39}, "it had more than a share is now, as another is back"),
+    ({GREEN: 30, RED: 50}, {RED: 45, BLUE: 44, GREEN: 30}, "one after the other, the first forfeited first"),
+    ({RED: 30, BLUE: 30, GREEN: 30}, {RED: 30, BLUE: 30, GREEN: 30}, "nobody stands: the rest is the half's"),
+    ({4: 30}, {RED: 40, BLUE: 40, GREEN: 39}, "it forfeited, and lost as well"),
+)
+def test_what_was_forfeited_shares_nothing_that_others_lose(
+    had: dict[int, int], shares: dict[int, int], why: str
+) -> None:
+    received = {team: MONDAY + timedelta(team) for team in (RED, BLUE, GREEN)}
+    assert defender_shares(119, received, had) == shares, why
+
+
+@given(st.integers(0, 10**6), st.integers(1, 6), st.dictionaries(st.integers(0, 6), st.integers(0, 10**6)))
+def test_the_half_is_shared_whole_among_those_that_stand(cents: int, stakes: int, had: dict[int, int]) -> None:
+    received = {each: MONDAY + timedelta(each) for each in range(stakes)}
+    found = defender_shares(cents, received, had)
+    assert list(found) == list(received) and min(found.values()) >= 0
+    assert all(found[each] <= had.get(each, cents) for each in received)
+    assert sum(found.values()) == cents or (sum(found.values()) < cents and received.keys() <= had.keys())
+    standing = [each for stake, each in found.items() if stake not in had]
+    assert not standing or max(standing) - min(standing) <= 1
+
+
 facts = st.builds(
     BreakInput,
     team=st.none() | st.integers(1, 5),

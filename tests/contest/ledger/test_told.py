@@ -17,6 +17,7 @@ from contest.core.weeks import week_at
 from contest.ledger.models import LedgerEntry, Payment
 from contest.ledger.services import check_ledger_sums, ledger_account, move
 from contest.payments.statements import MoneyOverview, debts, entries, money_overview
+from contest.prizes.forfeits import award_forfeit, award_withhold
 from contest.prizes.sweeps import prizes_settle
 from contest.record.leaderboard.fact_reader import read_facts
 from contest.releases.services import release_week
@@ -24,7 +25,7 @@ from tests import factories, tables
 from tests.contest.ledger import cast
 from tests.contest.ledger.cast import BEFORE, CLOSED, MONDAY, PRIZE, SETTLED, balance
 from tests.contest.pages import lacking, main
-from tests.contest.prizes.test_awards import all_met, found_late, give, sweep
+from tests.contest.prizes.test_awards import NOW, all_met, found_late, give, sweep
 
 pytestmark = pytest.mark.django_db
 OUTSIDE = AccountKind.OUTSIDE
@@ -233,6 +234,35 @@ def test_an_award_that_a_late_break_takes_is_told_with_its_week(broken: Broken) 
     assert "found late" not in shown and " red" not in shown and shown.count("follows from a break") == follow
     cast.released(*{each.week for each in Attack.objects.all()})
     assert "found late" in page()
+
+
+def test_what_a_withheld_award_gets_by_a_late_break_is_told_with_its_week(broken: Broken) -> None:
+    """Also if it is taken for good before that."""
+    broken.settled()
+    both, rita = cast.batch(), broken.rita
+    winner, loser = (cast.staked(cast.caught_up(cast.defense(n, cast.team(n))), of=both) for n in ("one", "two"))
+    all_met(loser)
+    award = {each.stake: each for each in give(all_met(winner), rita)}[winner]
+    mandate = {"reason": "It looked.", "by": factories.mandate("withhold", rita, NOW), "now": NOW}
+    award_withhold(award=award, **mandate)
+    before = money_overview(told_at=NOW)
+    found_late(loser, broken.red)
+    sweep()
+    assert balance(AccountKind.WITHHELD) == 2 * award.cents
+    told = money_overview(told_at=NOW)
+    assert (told.balances, told.held, [each.cents for each in told.withheld]) == (
+        before.balances,
+        before.held,
+        [award.cents],
+    )
+    adds_up(told)
+    award_forfeit(award=award, **mandate | {"by": factories.mandate("forfeit", rita, NOW)})
+    adds_up(money_overview(told_at=NOW))
+    assert money_overview(told_at=NOW).balances == before.balances, "its sum would tell of the break"
+    cast.released(*{each.week for each in Attack.objects.all()})
+    told = money_overview(told_at=NOW)
+    assert (told.balances["withheld"], told.withheld) == (0, ())
+    adds_up(told)
 
 
 # A team's own page ---------------------------------------------------------------------------------------------------

@@ -11,12 +11,14 @@ from django.test import Client
 from contest.board.motions import award_move, award_withhold_move, end_move
 from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
 from contest.core.models import Award, BoardDecision, Case, Stake, Team
+from contest.core.teams import final_team
 from contest.defenses.models import StakeChange
 from contest.defenses.selectors import defense_state_of, staked
 from contest.defenses.stake_rows import stake_row
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import ledger_account, move
 from contest.ledger.withholding import forfeited_of, withholdings
+from contest.payments.payable import payable
 from contest.prizes import awards as services
 from contest.prizes import checklist
 from contest.prizes.awards import awards_in_force, race_close, race_ending
@@ -24,7 +26,7 @@ from contest.prizes.forfeits import award_forfeit, award_withhold, forfeitable, 
 from contest.prizes.sweeps import prizes_settle
 from contest.record.leaderboard.fact_reader import read_facts
 from contest.record.leaderboard.tables import tables as leaderboard
-from contest.teams.models import Association
+from contest.teams.models import Association, AssociationMistake
 from scoring.models import Rerun
 from tests import factories, tables
 from tests.contest.ledger import cast
@@ -291,6 +293,121 @@ def test_of_two_winners_of_a_team_one_is_withheld(makers: Team, rita: User) -> N
     assert (prizes_settle(now=NOW), balance(makers), balance(AccountKind.DEFENDERS)) == (0, HALF // 2, HALF // 2 + 1)
     standing = [defense_state_of(each.defense, now=factories.NOW) for each in (first, second)]
     assert standing == [DefenseStanding.PUBLISHED, DefenseStanding.WON]
+
+
+@pytest.fixture
+def three(two: tuple[Stake, Stake], rita: User) -> dict[str, Award]:
+    """Three winners of one batch and one award, by the names of their teams; `thirds` was received last."""
+    late, early = two
+    third = cast.staked(cast.defense("third", cast.team("thirds"), received=BEFORE + 2 * DAY), of=late.batch)
+    all_met(early), all_met(third)
+    return {each.stake.defense.entry.team.name: each for each in give(all_met(late), rita)}
+
+
+THIRD = HALF // 3
+Winners = dict[str, Award]
+
+
+def team_of(award: Award) -> Team:
+    return Team.objects.get(pk=award.stake.defense.entry.team_id)
+
+
+def loses(award: Award) -> None:
+    associated(team_of(award))
+    prizes_settle(now=NOW)
+
+
+def is_back(award: Award) -> None:
+    """Its association was declared in error."""
+    for each in Association.objects.filter(team=team_of(award)):
+        AssociationMistake.objects.create(association=each, reason="Another team.", declared_at=NOW)
+    prizes_settle(now=NOW)
+
+
+def gives_back(award: Award, cents: int) -> None:
+    outside, own = ledger_account(AccountKind.OUTSIDE), cast.account_of(team_of(award))
+    move(outside, own, cents, rule="R34", why="It gave back what it owes.", causes={}, now=NOW)
+    prizes_settle(now=NOW)
+
+
+def has_forfeited(award: Award, rita: User, *, paid: int = 0) -> None:
+    if paid:
+        cast.paid_out(team_of(award), paid, now=NOW)
+    forfeited(award, rita)
+
+
+@tables.cases(
+    "story has half why",
+    (lambda w, r: (has_forfeited(w["makers"], r), loses(w["others"])), {"thirds": 2 * THIRD}, THIRD,
+     "who stands takes the lost share, and the half keeps what was forfeited"),
+    (lambda w, r: (has_forfeited(w["makers"], r), loses(w["others"]), loses(w["thirds"])), {}, HALF,
+     "nobody is left: all of it is in the half"),
+    (lambda w, r: (loses(w["others"]), has_forfeited(w["makers"], r)), {"thirds": HALF // 2}, HALF // 2 + 1,
+     "what was forfeited had grown before, and stays in the half"),
+    (lambda w, r: (loses(w["others"]), has_forfeited(w["makers"], r, paid=20_000)), {"thirds": HALF // 2},
+     HALF // 2 + 1 - 20_000, "what it was paid of a grown share is no debt"),
+    (lambda w, r: (loses(w["others"]), has_forfeited(w["makers"], r), is_back(w["others"])),
+     {"others": THIRD, "thirds": THIRD}, THIRD, "who is back has a third again, of the half"),
+    (lambda w, r: (has_forfeited(w["makers"], r, paid=6_000), loses(w["makers"]), gives_back(w["makers"], 6_000)),
+     {"thirds": HALF // 2, "others": HALF // 2 + 1}, 0, "it lost as well: the others share all of it"),
+    (lambda w, r: (has_forfeited(w["makers"], r), has_forfeited(w["thirds"], r), loses(w["others"])), {}, HALF,
+     "two forfeited"),
+)  # fmt: skip
+def test_who_forfeits_gets_no_share_that_another_loses(
+    story: Callable[[Winners, User], object],
+    has: dict[str, int],
+    half: int,
+    why: str,
+    three: Winners,
+    rita: User,
+) -> None:
+    story(three, rita)
+    assert {name: balance(team_of(each)) for name, each in three.items() if balance(team_of(each))} == has, why
+    assert (balance(AccountKind.DEFENDERS), balance(AccountKind.WITHHELD)) == (half, 0), why
+    change = services.award_change(three["makers"].decision)
+    assert (prizes_settle(now=NOW), dict(change.flows.owed)) == (0, {}), why
+
+
+@tables.cases(
+    "merged why",
+    (False, "its own account"),
+    (True, "its team was merged since: what is withheld stays one sum"),
+)
+def test_what_a_withheld_winner_gets_more_is_withheld_too(
+    merged: bool, why: str, two: tuple[Stake, Stake], makers: Team, rita: User
+) -> None:
+    late, early = two
+    all_met(early)
+    award, other = sorted(give(all_met(late), rita), key=lambda each: each.stake_id)
+    withhold(award, rita)
+    if merged:
+        Team.objects.filter(pk=makers.pk).update(merged_into=cast.team("whole"), merged_at=NOW)
+    loses(other)
+    award = Award.objects.get(pk=award.pk)
+    assert [(each.award, each.cents) for each in withholdings()] == [(award, HALF)], why
+    assert (balance(AccountKind.WITHHELD), payable(final_team(makers), now=NOW + 60 * DAY).balance) == (HALF, 0)
+    assert (withholdable(award), forfeitable(award)) == (0, HALF)
+    back = LedgerEntry.objects.filter(rule="R38").latest("pk")
+    assert (back.cents, back.why) == (HALF // 2 + 1, "Correction: what is withheld of the award for late follows it.")
+    forfeit(award, rita)
+    assert (withholdings(), balance(AccountKind.DEFENDERS), prizes_settle(now=NOW)) == ([], HALF, 0)
+
+
+def test_of_two_winners_of_a_team_the_one_that_stands_gets_more(makers: Team, rita: User, board: Client) -> None:
+    both = cast.batch()
+    first, second = (cast.staked(cast.defense(name, makers), of=both) for name in ("first", "second"))
+    third = cast.staked(cast.defense("third", cast.team("thirds")), of=both)
+    all_met(first), all_met(second)
+    awards = {each.stake: each for each in give(all_met(third), rita)}
+    withhold(awards[first], rita)
+    forfeit(awards[first], rita)
+    loses(awards[third])
+    assert (balance(makers), balance(AccountKind.DEFENDERS)) == (2 * THIRD, THIRD), "the other has all of the rest"
+    found = read(board, f"/board/awards/{first.pk}/")
+    assert "first was withheld for good, and gets nothing of what others lose" in found and "second stands" in found
+    found_late(first, cast.team("red"))
+    sweep()
+    assert (balance(makers), balance(AccountKind.DEFENDERS)) == (HALF, 0), "what it forfeited was no part of the other"
 
 
 def test_an_award_of_a_team_that_was_merged_is_withheld(stake: Stake, makers: Team, rita: User) -> None:
