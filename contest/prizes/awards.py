@@ -187,9 +187,11 @@ class AwardChange:
         """Return the stakes that keep the award and forfeited nothing of it."""
         return [row for row in self.kept if row.stake.pk not in self.forfeited]
 
-    def lost_by(self, team: int) -> StakeWithBreaks | None:
-        """Return a stake of `team` that lost the award, if any did."""
-        return next((row for row in (*self.lost, *self.unpaid) if team in _teams_of(row.stake)), None)
+    def stake_of(self, team: int) -> StakeWithBreaks | None:
+        """Return a stake of `team` that lost the award, or else one that keeps it: it was given more while another had
+        lost."""
+        rows = (*self.lost, *self.unpaid, *self.kept)
+        return next((row for row in rows if team in _teams_of(row.stake)), None)
 
 
 def award_change(
@@ -325,8 +327,11 @@ def _why_taken(change: AwardChange, team: int, causes: Causes) -> dict[str, Any]
     if any(team in _teams_of(row.stake) for row in change.unpaid):
         words = f"Correction: the team of {_names(change.unpaid)} was associated with the contest in that time."
         return {"rule": "R27", "why": words, "causes": {"award": causes["award"], "team": [team]}}
-    words = f"Correction: {_names(change.lost)} lost the award by a break found late."
-    return {"rule": "R37", "why": words, "causes": causes}
+    if any(team in _teams_of(row.stake) for row in change.lost):
+        words = f"Correction: {_names(change.lost)} lost the award by a break found late."
+        return {"rule": "R37", "why": words, "causes": causes}
+    words = f"Correction: the award is shared by {_names(change.standing or change.kept)}, as the facts are now."
+    return {"rule": "R36", "why": words, "causes": causes}
 
 
 def _names(rows: Iterable[StakeWithBreaks]) -> str:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from contest.core.enums import AccountKind, StakeEnd
-from contest.core.models import Stake, Team
+from contest.core.models import Attack, Stake, Team
 from contest.core.weeks import week_at
 from contest.defenses import staking
 from contest.defenses.stake_ends import stakes_end
@@ -38,12 +38,13 @@ from contest.payments.payable import payable, payables, payables_of
 from contest.prizes import settlement
 from contest.prizes.sweeps import prizes_settle
 from contest.releases.contest_tables import _ledger_rows
+from contest.teams.models import AssociationMistake
 from tests import factories, tables
 from tests.at_once import refusals_at_once
 from tests.contest.ledger import cast
 from tests.contest.ledger.cast import CLOSED, MONDAY, PRIZE, SETTLED, balance
 from tests.contest.pages import lacking, main, words
-from tests.contest.prizes.test_awards import NOW, all_met, found_late
+from tests.contest.prizes.test_awards import NOW, all_met, associated, found_late
 from tests.contest.prizes.test_awards import give as award
 from tests.refusals import refused
 
@@ -388,6 +389,48 @@ def test_what_the_other_earns_is_set_off(
         (max(PRIZE - joint_debt, 0),) * 2,
         (0, 0),
     ]
+
+
+def found_broken(winner: Stake) -> Callable[[], object]:
+    found_late(winner, cast.team("green"))
+    image = Team.objects.get(name="green").attacks.get().image
+    return lambda: cast.overruled(image, at=LATER)
+
+
+def declared_associated(winner: Stake) -> Callable[[], object]:
+    declared = associated(Team.objects.get(name="blue"))
+    told = {"association": declared, "reason": "Another team.", "declared_at": LATER}
+    return lambda: AssociationMistake.objects.create(**told)
+
+
+@pytest.mark.parametrize("lose", [found_broken, declared_associated])
+@pytest.mark.parametrize("paid", [0, 1], ids=["on its account", "paid out"])
+def test_what_a_winner_got_more_is_owed_when_the_other_has_not_lost(
+    lose: Callable[[Stake], Callable[[], object]], paid: int, one: Team, other: Team, rita: User, olga: User, olaf: User
+) -> None:
+    both = cast.batch()
+    first, second = (cast.staked(cast.defense(of.name, of), of=both) for of in (one, other))
+    all_met(second)
+    award(all_met(first), rita)
+    share = balance(one)
+    restore = lose(second)
+    sweep(LATER)
+    assert (balance(one), balance(other)) == (2 * share, 0)
+    if paid:
+        cast.paid_out(one)
+    restore()
+    assert [(each.team, each.stake, each.cents) for each in statements.debts()] == [(one, first, share)] * paid
+    sweep(LATER)
+    if paid:
+        hidden = statements.money_overview(told_at=LATER).debts == ()
+        assert (balance(other), hidden) == (0, lose is found_broken), "the other waits; a late break is not told yet"
+        cast.released(*{each.week for each in Attack.objects.all()})
+        assert statements.money_overview(told_at=LATER).debts == tuple(statements.debts())
+        cast.repaid(one, share, olga, olaf)
+        sweep(LATER)
+    assert (list(statements.debts()), balance(one), balance(other)) == ([], share * (1 - paid), share)
+    back = LedgerEntry.objects.filter(corrects__source__kind="defenders", target__kind="defenders").latest("pk")
+    assert (back.rule, back.why) == ("R36", "Correction: the award is shared by red, blue, as the facts are now.")
 
 
 def test_the_account_that_it_came_to_is_drawn_from_first_and_both_are_held(one: Team, other: Team) -> None:
