@@ -199,11 +199,11 @@ def _debts() -> Iterator[tuple[TeamDebt, set[int]]]:
     for decision in decisions_on_awards():
         change = award_change(decision)
         for team, cents in change.flows.owed.items():
-            if (row := change.stake_of(team)) is not None:
-                broke = {each.proof.pk for each in row.deciding}
-                if row in change.kept:  # what it was given more followed from a break that was overruled since
+            if (own := change.stake_of(team)) is not None:
+                broke = {each.proof.pk for each in own.deciding}
+                if own in change.kept:  # what it was given more followed from a break that was overruled since
                     broke = {number for each in decision.entries.all() for number in each.causes.get("break", ())}
-                yield TeamDebt(Team.objects.get(pk=team), row.stake, cents), broke
+                yield TeamDebt(Team.objects.get(pk=team), own.stake, cents), broke
 
 
 def _visible_debts(telling: LedgerView) -> Iterator[TeamDebt]:

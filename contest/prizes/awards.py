@@ -229,9 +229,11 @@ def _had_when_forfeited(decision: BoardDecision, stakes: Sequence[Stake]) -> dic
         stake = next(each for each in stakes if each.award.pk == award)
         team = owner_of(stake.defense)
         of_team = [each for each in stakes if owner_of(each.defense) == team]
-        got, _ = teams_share(received_by_award(decision, before=entry))
+        got, _ = teams_share(received_by_award(decision, forfeit=entry))
         left = got.get(team.pk if team else 0, 0) - sum(had.get(each.pk, 0) for each in of_team)
-        had[stake.pk] = defender_shares(left, _received(each for each in of_team if each.pk not in had))[stake.pk]
+        had[stake.pk] = defender_shares(max(left, 0), _received(each for each in of_team if each.pk not in had))[
+            stake.pk
+        ]
     return had
 
 

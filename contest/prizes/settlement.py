@@ -209,16 +209,19 @@ def received_from_stakes(stakes: Iterable[Stake]) -> dict[int, dict[int, int]]:
 
 
 def received_by_award(
-    decision: BoardDecision, book: Ledger = LEDGER, *, before: LedgerEntry | None = None
+    decision: BoardDecision, book: Ledger = LEDGER, *, forfeit: LedgerEntry | None = None
 ) -> list[NetReceived]:
-    """Return what accounts got of the defenders' half by a decision, in all or `before` an entry; no entry of a stake
-    changes that."""
+    """Return what accounts got of the defenders' half by a decision; no entry of a stake changes that.
+
+    With the entry of a `forfeit`, what they had then, less what went back since because others share it again (R36).
+    """
     half = book.account(AccountKind.DEFENDERS).pk
     nets = Counter[int]()
     entries = LedgerEntry.objects.filter(Q(source=half) | Q(target=half), decision=decision).order_by("pk")
-    entries = entries if before is None else entries.filter(pk__lt=before.pk)
+    if forfeit is not None:
+        entries = entries.filter(Q(pk__lt=forfeit.pk) | Q(rule="R36", corrects__isnull=False))
     rows = list(entries.values_list("source", "target", "cents"))
-    planned = (each for each in book.planned if before is None and each.decision_id == decision.pk)
+    planned = (each for each in book.planned if forfeit is None and each.decision_id == decision.pk)
     rows += [(each.source_id, each.target_id, each.cents) for each in planned]
     for source, target, cents in rows:
         other, signed = (target, cents) if source == half else (source, -cents)

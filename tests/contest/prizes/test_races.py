@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.django import TestCase
 
 from contest.board.motions import award_move, award_withhold_move, end_move
 from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
@@ -16,13 +19,15 @@ from contest.defenses.models import StakeChange
 from contest.defenses.selectors import defense_state_of, staked
 from contest.defenses.stake_rows import stake_row
 from contest.ledger.models import Account, LedgerEntry
-from contest.ledger.services import ledger_account, move
-from contest.ledger.withholding import forfeited_of, withholdings
+from contest.ledger.services import check_ledger_sums, ledger_account, move
+from contest.ledger.withholding import forfeited_of, forfeited_of_award, withholdings
 from contest.payments.payable import payable
+from contest.payments.statements import debts
 from contest.prizes import awards as services
 from contest.prizes import checklist
 from contest.prizes.awards import awards_in_force, race_close, race_ending
 from contest.prizes.forfeits import award_forfeit, award_withhold, forfeitable, withholdable
+from contest.prizes.shares import defender_shares
 from contest.prizes.sweeps import prizes_settle
 from contest.record.leaderboard.fact_reader import read_facts
 from contest.record.leaderboard.tables import tables as leaderboard
@@ -52,6 +57,7 @@ __all__ = ["nothing_is_lost"]
 DAY = timedelta(1)
 MOVE = {"do": "move"}
 CHEATED = "It looked at the private set."
+Winners = dict[str, Award]
 
 
 @pytest.fixture
@@ -295,17 +301,23 @@ def test_of_two_winners_of_a_team_one_is_withheld(makers: Team, rita: User) -> N
     assert standing == [DefenseStanding.PUBLISHED, DefenseStanding.WON]
 
 
-@pytest.fixture
-def three(two: tuple[Stake, Stake], rita: User) -> dict[str, Award]:
+def winners(rita: User) -> Winners:
     """Three winners of one batch and one award, by the names of their teams; `thirds` was received last."""
-    late, early = two
-    third = cast.staked(cast.defense("third", cast.team("thirds"), received=BEFORE + 2 * DAY), of=late.batch)
-    all_met(early), all_met(third)
-    return {each.stake.defense.entry.team.name: each for each in give(all_met(late), rita)}
+    both, stakes = cast.batch(), []
+    for days, name in enumerate(("others", "makers", "thirds")):
+        entry = cast.defense(
+            f"of {name}", Team.objects.filter(name=name).first() or cast.team(name), received=BEFORE + days * DAY
+        )
+        stakes.append(all_met(cast.staked(entry, of=both)))
+    return {each.stake.defense.entry.team.name: each for each in give(stakes[0], rita)}
+
+
+@pytest.fixture
+def three(makers: Team, rita: User) -> Winners:
+    return winners(rita)
 
 
 THIRD = HALF // 3
-Winners = dict[str, Award]
 
 
 def team_of(award: Award) -> Team:
@@ -366,6 +378,95 @@ def test_who_forfeits_gets_no_share_that_another_loses(
     assert (balance(AccountKind.DEFENDERS), balance(AccountKind.WITHHELD)) == (half, 0), why
     change = services.award_change(three["makers"].decision)
     assert (prizes_settle(now=NOW), dict(change.flows.owed)) == (0, {}), why
+
+
+class AwardBooks:
+    """Three winners, what each was paid and what the one that cheats had when it was disqualified."""
+
+    def __init__(self) -> None:
+        cast.deposit(2 * HALF, factories.user(f"o{User.objects.count()}", "organizers"))
+        self.rita = factories.user(f"r{User.objects.count()}", "review board")
+        self.awards = winners(self.rita)
+        self.cheat, self.teams = self.awards["makers"], {name: team_of(each) for name, each in self.awards.items()}
+        self.paid, self.had, self.lost = dict.fromkeys(self.awards, 0), dict[int, int](), set[str]()
+
+    def lose(self, name: str) -> None:
+        associated(self.teams[name])
+        self.lost.add(name)
+
+    def restore(self, name: str) -> None:
+        for each in Association.objects.filter(team=self.teams[name]):
+            AssociationMistake.objects.create(association=each, reason="Another team.", declared_at=NOW)
+        self.lost.discard(name)
+
+    def pay(self, name: str) -> None:
+        self.paid[name] += balance(self.teams[name])
+        cast.paid_out(self.teams[name], now=NOW)
+
+    def withhold(self, name: str) -> None:
+        if withholdable(self.cheat):
+            withhold(self.cheat, self.rita)
+
+    def forfeit(self, name: str) -> None:
+        if aside := forfeitable(self.cheat):
+            kept, left = self.paid[name] + aside, balance(self.teams[name])
+            self.had[self.cheat.stake_id] = max(kept, min(self.shares()[self.cheat.stake_id], kept + left))
+            forfeit(self.cheat, self.rita)
+
+    def sweep(self, name: str = "") -> None:
+        prizes_settle(now=NOW)
+        if balance(AccountKind.WITHHELD):
+            assert balance(self.teams["makers"]) == 0, "what comes to an award that is withheld is withheld too"
+
+    def shares(self) -> dict[int, int]:
+        kept = [each.stake for name, each in self.awards.items() if name not in self.lost]
+        return defender_shares(HALF, {each.pk: each.defense.entry.received_at for each in kept}, self.had)
+
+    def check(self) -> None:
+        """What each winner has and owes follows from the facts and from what it was paid; the rest is in the half."""
+        owed = {each.team.name: each.cents for each in debts()}
+        for name, award in self.awards.items():
+            has, aside = balance(self.teams[name]), forfeitable(award)
+            due = max(self.shares().get(award.stake_id, 0) - forfeited_of_award(award), 0)
+            got = has + aside + self.paid[name]
+            assert got >= due or balance(AccountKind.DEFENDERS) == 0, "the half pays while it has anything"
+            assert got <= due or has == 0, "what is not due is taken"
+            assert owed.get(name, 0) == max(got - due - aside, 0)
+        assert (prizes_settle(now=NOW), check_ledger_sums().wrong) == (0, ())
+
+
+def assert_the_award_follows(story: list[str]) -> None:
+    books = AwardBooks()
+    for step in story:
+        what, name = step.split()
+        getattr(books, what)(name)
+    books.sweep()
+    books.check()
+
+
+STEPS = (
+    "lose others, restore others, lose thirds, withhold makers, forfeit makers, "
+    "pay makers, pay thirds, sweep 1, sweep 2"
+)
+
+
+@tables.cases(
+    "story why",
+    ("withhold makers, lose others, sweep 1, forfeit makers, pay thirds, restore others", "it grew while withheld"),
+    ("lose others, sweep 1, restore others, withhold makers, forfeit makers, sweep 2, lose thirds", "it had too much"),
+)
+def test_an_award_follows_the_facts(story: str, why: str) -> None:
+    assert_the_award_follows(story.split(", "))
+
+
+@pytest.mark.long("twenty drawn orders of what three winners lose, are paid and forfeit")
+class AnyOrderOfAnAward(TestCase):
+    """Winners lose and are restored, are paid and disqualified, in whatever order."""
+
+    @settings(max_examples=20)
+    @given(st.permutations(STEPS.split(", ")))
+    def test_an_award_follows_the_facts(self, story: list[str]) -> None:
+        assert_the_award_follows(story)
 
 
 @tables.cases(
