@@ -60,10 +60,12 @@ def _accounts(award: Award) -> list[Account]:
 def _paid_since(award: Award, of: Account) -> int:
     """Return what was paid out of an account since it got the award: all of that counts as paid of the award.
 
-    A payment is of all that is due, and an award is due with its entry, so such a payment includes the award.
+    A payment is of all that is due, and an award is due with its entry, so such a payment includes the award. Of an
+    account that got nothing of it, and gave something back for a team merged with its own, nothing was paid.
     """
     given = LedgerEntry.objects.filter(decision=award.decision, target=of, corrects=None).order_by("pk").first()
-    assert given is not None, "the account got something by this decision"
+    if given is None:
+        return 0
     paid = LedgerEntry.objects.filter(source=of, target__kind=AccountKind.OUTSIDE, corrects=None, pk__gt=given.pk)
     return _sum_of(paid) - _sum_of(LedgerEntry.objects.filter(corrects__in=paid))
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from contest.core.enums import AccountKind, StakeEnd
-from contest.core.models import Attack, Stake, Team
+from contest.core.models import Attack, Award, Stake, Team
 from contest.core.weeks import week_at
 from contest.defenses import staking
 from contest.defenses.stake_ends import stakes_end
@@ -36,6 +36,7 @@ from contest.payments.corrections import (
 )
 from contest.payments.payable import payable, payables, payables_of
 from contest.prizes import settlement
+from contest.prizes.forfeits import withholdable
 from contest.prizes.sweeps import prizes_settle
 from contest.releases.contest_tables import _ledger_rows
 from contest.teams.models import AssociationMistake
@@ -367,7 +368,7 @@ def due(*teams: Team) -> int:
 
 @each_debt
 def test_what_the_one_gives_back_that_is_left_is_taken_for_the_debt(
-    debt: Debt, half: AccountKind, one: Team, other: Team, joint_debt: int, olga: User, olaf: User
+    debt: Debt, half: AccountKind, one: Team, other: Team, joint_debt: int, olga: User, olaf: User, signed_in: Any
 ) -> None:
     had = balance(half)
     cast.repaid(other, joint_debt, olga, olaf)
@@ -375,6 +376,9 @@ def test_what_the_one_gives_back_that_is_left_is_taken_for_the_debt(
     sweep(LATER)
     assert (owed_by_teams(), balance(one), balance(other), balance(half)) == ([], 0, 0, had + joint_debt)
     assert LedgerEntry.objects.get(source__team=other, corrects__target__team=one)
+    for each in Award.objects.all():
+        assert "it has not won" in main(signed_in(olga), f"/board/awards/{each.stake_id}/")
+        assert withholdable(each) == 0, "it was paid out"
 
 
 @each_debt
