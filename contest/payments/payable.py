@@ -174,7 +174,14 @@ def _of_stakes(teams: set[int]) -> Iterator[_Got]:
     for row in rows:
         needed, times = flows(row.due.teams, row.due.held, at[row.stake.pk]), _times(row)
         for team, cents in got[row.stake.pk].items():
-            yield _Got(team, row.stake.defense.name, cents, _over(needed, team), times)
+            over = cents if _is_void_without_break(row) else _over(needed, team)
+            yield _Got(team, row.stake.defense.name, cents, over, times)
+
+
+def _is_void_without_break(row: StakeWithBreaks) -> bool:
+    """Say whether the break that voided a stake was overruled: the next sweep revives the stake and takes its money
+    back."""
+    return row.stake.end == StakeEnd.VOID and not row.breaks
 
 
 def _times(row: StakeWithBreaks) -> list[_Time]:
@@ -185,6 +192,8 @@ def _times(row: StakeWithBreaks) -> list[_Time]:
     back to its payer does so whatever was sent before.
     """
     stake = row.stake
+    if _is_void_without_break(row):
+        return []
     match row.due.outcome:
         case StakeOutcome.HELD:  # nothing of it is due to anybody
             return []

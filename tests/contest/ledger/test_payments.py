@@ -264,7 +264,9 @@ def _broken_by(team: Team, makers: Team, name: str = "net", days: float = 1) -> 
     cast.ended(cast.broken_stake(team, makers, name, days=days))
 
 
-def test_the_refund_of_a_void_stake_waits_for_the_appeals_on_the_break_that_voids_it(makers: Team) -> None:
+def test_the_refund_of_a_void_stake_waits_for_the_appeals_on_the_break_that_voids_it(
+    makers: Team, olga: User, olaf: User
+) -> None:
     """Or its makers, whose own picture it may be, have the money back before they appeal that very picture."""
     stake = cast.staked(cast.defense("own", makers), by=makers)
     early = cast.attack(makers, days=-7)
@@ -275,7 +277,17 @@ def test_the_refund_of_a_void_stake_waits_for_the_appeals_on_the_break_that_void
     assert stake.end == StakeEnd.VOID and prizes_settle(now=MONDAY + DAY) == 1
     found = payable(makers, now=MONDAY + DAY)
     assert (found.balance, found.due, found.weeks) == (PRIZE, 0, (early.week,))
-    assert payable(makers, now=MONDAY + 8 * DAY).due == PRIZE
+    later = MONDAY + 8 * DAY
+    assert payable(makers, now=later).due == PRIZE
+    asked = payment_request(team=makers, by=olga, now=later)
+    cast.overruled(early.image, at=later)
+    found = payable(makers, now=later + 60 * DAY)
+    assert (found.balance, found.due, found.weeks) == (PRIZE, 0, ()), (
+        "the break was overruled, and no sweep has seen it"
+    )
+    refused("less_due", payment_pay, payment_id=asked.pk, reference="SEPA 7", by=olaf, now=later)
+    cast.swept(later)
+    assert (balance(stake), balance(makers), corrections.owed_by_teams()) == (PRIZE, 0, [])
 
 
 def test_what_waits_of_merged_teams_is_held_back_once_and_listed_as_the_action_does(makers: Team, olga: User) -> None:
