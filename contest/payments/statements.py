@@ -14,7 +14,7 @@ from contest.core.enums import AccountKind
 from contest.core.models import Attack, Award, BoardDecision, Stake, Team
 from contest.core.publication import released
 from contest.ledger.models import Account, LedgerEntry, Payment
-from contest.ledger.visibility import EntryVisibility, LedgerView
+from contest.ledger.visibility import EntryVisibility, LedgerView, Pair
 from contest.ledger.withholding import WithheldAmount, ever_withheld, withheld_amounts
 from contest.prizes.awards import award_change, decisions_on_awards
 from contest.prizes.settlement import settlement_differences
@@ -212,7 +212,11 @@ def _visible_debts(telling: LedgerView) -> Iterator[TeamDebt]:
     Of a team with money that it may not be named with, as if it had none of that: what was set off is owed still, and
     what it is told to have pays first.
     """
-    rows = {(each.team.pk, each.stake.pk): (each, breaks) for each, breaks in _debts()}
+    rows: dict[Pair, tuple[TeamDebt, set[int]]] = {}
+    for each, breaks in _debts():  # of one stake a team may owe both its money and an award
+        pair = (each.team.pk, each.stake.pk)
+        before, known = rows.get(pair, (replace(each, cents=0), set()))
+        rows[pair] = replace(each, cents=before.cents + each.cents), known | breaks
     for pair, cents in telling.set_off.items():
         if pair not in rows and cents:
             rows[pair] = (

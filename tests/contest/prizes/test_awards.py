@@ -346,6 +346,19 @@ def test_what_was_paid_out_of_a_lost_award_is_owed_and_told_with_the_break(
     assert money_overview(told_at=NOW).debts == tuple(debts())
 
 
+def test_a_self_staker_that_was_paid_both_owes_both_by_the_public_page(makers: Team, rita: User) -> None:
+    stake = cast.staked(cast.defense("own", makers), by=makers)
+    give(all_met(stake), rita)
+    cast.paid_out(makers, now=NOW)
+    found_late(stake, cast.team("red"))
+    sweep()
+    assert sorted(each.cents for each in debts()) == [PRIZE, HALF]
+    assert money_overview(told_at=NOW).debts == (), "the late break is of a week that is not released"
+    cast.released(*{each.week for each in Attack.objects.all()})
+    owed = [(each.team, each.stake, each.cents) for each in money_overview(told_at=NOW).debts]
+    assert owed == [(makers, stake, PRIZE + HALF)]
+
+
 @pytest.mark.parametrize(
     "lose", [lambda early: found_late(early, cast.team("red")), disqualified], ids=["broken (R37)", "not paid (R27)"]
 )
