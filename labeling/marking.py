@@ -51,11 +51,13 @@ class AnswerMarks:
 
 def mark(said: TaskerAnswers, known: RightAnswers) -> AnswerMarks:
     """Mark one answer. Where nothing is to be outlined, an outline is neither right nor wrong: the mistake is in
-    questions 1 and 2."""
+    questions 1 and 2. Where right answers to these did not lead to questions 3 and 4 (R10), nothing is missing."""
     questions = {
         "contains_bird": said.bird in known.accepts_bird,
         "contains_bicycle": said.bicycle in known.accepts_bicycle,
     }
+    if all(questions.values()) and said.complete is said.unoccluded is said.real is None:
+        return AnswerMarks(questions, said.iou_percent)
     if known.outline:
         questions["outline"] = said.iou_percent is not None and said.iou_percent >= known.min_iou_percent
     for name in STATEMENTS:

@@ -407,6 +407,9 @@ NEITHER = RightAnswers({NO}, {NO}, False, 70, None, None, None)
 DOUBTFUL = RightAnswers({Answer.UNSURE_YES, Answer.UNSURE_NO}, {NO}, False, 70, None, None, None)
 
 
+PERHAPS_A_BIRD = RightAnswers({Answer.UNSURE_YES, Answer.UNSURE_NO}, {NO}, True, 70, True, True, True)
+
+
 @cases(
     "known said wrong reason",
     (BIRD, TaskerAnswers(YES, NO, 70.0, True, False, True), set(), "everything right; the overlap is just enough"),
@@ -435,9 +438,21 @@ DOUBTFUL = RightAnswers({Answer.UNSURE_YES, Answer.UNSURE_NO}, {NO}, False, 70, 
     ),
     (DOUBTFUL, TaskerAnswers(Answer.UNSURE_NO, NO, None, None, None, None), set(), "one of several right answers"),
     (DOUBTFUL, TaskerAnswers(YES, NO, None, True, True, True), {"contains_bird"}, "sure where nobody can be"),
+    (
+        PERHAPS_A_BIRD,
+        TaskerAnswers(Answer.UNSURE_YES, NO, None, True, True, False),
+        {"outline", "real"},
+        "one of several right answers, that leads to questions 3 and 4",
+    ),
 )
 def test_marks(known: RightAnswers, said: TaskerAnswers, wrong: set[str], reason: str) -> None:
     """In the order of the form."""
     marks = mark(said, known)
     assert ({name for name, right in marks.questions.items() if not right}, marks.right) == (wrong, not wrong)
     assert list(marks.questions) == QUESTIONS[: 6 if known.outline else 2]
+
+
+def test_questions_that_no_wrong_answer_kept_away_are_not_marked() -> None:
+    """Of several right answers one leads to questions 3 and 4, the other one does not (R10)."""
+    marks = mark(TaskerAnswers(Answer.UNSURE_NO, NO, None, None, None, None), PERHAPS_A_BIRD)
+    assert (marks.right, list(marks.questions)) == (True, QUESTIONS[:2])
