@@ -273,25 +273,33 @@ def lapsed_with_room(tasker: Tasker) -> Assignment | None:
         problem="",
     )
     if tasker.person is not None:
-        linked = Assignment.objects.filter(known__isnull=True, tasker__person=tasker.person).exclude(tasker=tasker)
-        asked = linked.filter(image=models.OuterRef("image"))
-        # Gold is available as long as the picture in whose place it was dealt, whoever labeled the gold itself before.
-        asked_instead = linked.filter(image=models.OuterRef("stands_for__image"))
-        lapsed = lapsed.exclude(Q(models.Exists(asked), known__isnull=True))
-        lapsed = lapsed.exclude(Q(models.Exists(asked_instead), known__isnull=False))
+        lapsed = lapsed.exclude(_linked_had_it())
     return lapsed.select_related("image", "panel", "stands_for").order_by("leased_at", "id").first()
+
+
+def _linked_had_it() -> Q:
+    """Say whether a linked tasker has an assignment of the picture, on any of its panels (see _NO_LINKED)."""
+    linked = Assignment.objects.filter(known__isnull=True, tasker__person=models.OuterRef("tasker__person"))
+    linked = linked.exclude(tasker=models.OuterRef("tasker"))
+    had = models.Exists(linked.filter(image=models.OuterRef("image")))
+    # Gold is available as long as the picture in whose place it was dealt, whoever labeled the gold itself before.
+    had_instead = models.Exists(linked.filter(image=models.OuterRef("stands_for__image")))
+    return Q(had, known__isnull=True) | Q(had_instead, known__isnull=False)
 
 
 # While a report holds a picture its leases are not resumed, but late answers still count.
 _STANDS_FOR_HELD = Q(stands_for__state=PanelState.HELD)
 
 
-def gold_may_be_free(assignment: Assignment, *, to_resume: bool = False) -> bool:
-    """Say whether the picture that gold stands in for would have a place for the tasker, had it been dealt instead.
+def may_be_free(assignment: Assignment, *, to_resume: bool = False) -> bool:
+    """Say whether the tasker, whose lease ended, may have a free place of the panel. Gold has no place: for it, whether
+    the picture that it stands in for would have a free one, had it been dealt instead.
 
     With `to_resume` for resuming a lease, otherwise for a late answer.
     """
-    free = _gold_seems_free() & ~_STANDS_FOR_HELD if to_resume else _gold_seems_free()
+    free = ~_linked_had_it()
+    if assignment.known_id is not None:
+        free &= _gold_seems_free() & ~_STANDS_FOR_HELD if to_resume else _gold_seems_free()
     return Assignment.objects.filter(free, pk=assignment.pk).exists()
 
 

@@ -62,10 +62,10 @@ def response_submit(
 
     Which questions apply (R10) depends on the policy in force when the panel was dealt; `policy_at` returns it.
 
-    The response counts while a place is theirs or free, also when it is late; otherwise, from a tasker who was paused
-    meanwhile (R6), and about a picture that an organizer keeps out, it is stored as surplus. The same response again
-    returns the same receipt; a different one is a Conflict (`already_answered`). WrongFields names the fields to
-    change, and nothing is stored.
+    The response counts while a place is theirs or free, also when it is late; otherwise it is stored as surplus, as is
+    one of a tasker who was paused meanwhile, one about a picture that an organizer keeps out, and a late one when a
+    linked tasker had the picture too (R6). The same response again returns the same receipt; a different one is a
+    Conflict (`already_answered`). WrongFields names the fields to change, and nothing is stored.
     """
     submitted = _submit(tasker, assignment_id, lease_token, data, policy_at, now)
     if not submitted.repeated:
@@ -122,9 +122,10 @@ def _repeated(assignment: Assignment, answers: FormAnswers) -> SubmittedResponse
 def _keep(assignment: Assignment, answers: FormAnswers, now: datetime, *, counts: bool) -> Response:
     panel = assignment.panel
     holds_lease = assignment.state == AssignmentState.LEASED
+    counts = counts and (holds_lease or selectors.may_be_free(assignment))
     takes_place = counts and assignment.known_id is None and _has_room(panel, holds_lease)
     if assignment.known_id is not None:
-        assignment.seems_counted = counts and (holds_lease or selectors.gold_may_be_free(assignment))
+        assignment.seems_counted = counts
     box = answers.outline.box if answers.outline else None
     answer = {
         "assignment": assignment,

@@ -309,6 +309,10 @@ def test_for_linked_taskers_gold_comes_back_as_the_picture_in_its_place(
     tara.refresh_from_db()
     cast.linked(tara, otto)
     assert leases._resume_lapsed(tara, 1, ALWAYS, tomorrow) == (held if comes else None)
+    leases.leases_lapse(now=tomorrow + timedelta(days=1))
+    if not comes:
+        assert refused(Conflict, beat, held, tomorrow, ALWAYS).code == "place_taken"
+    assert submit(held, tomorrow).counted == comes
 
 
 @pytest.mark.parametrize("lapsed", [False, True])

@@ -633,6 +633,28 @@ def test_a_lapsed_picture_does_not_come_back_onto_a_shared_panel(tara: Tasker, o
     assert isinstance(next_for(tara, later), leases.NothingLeft)
 
 
+def test_who_is_late_does_not_come_back_onto_a_shared_panel(tara: Tasker, otto: Tasker, now: datetime) -> None:
+    """With the page still open since before the link: it takes the place up again, or sends the answer (R6)."""
+    panel, later = held_by([tara], now), now + timedelta(hours=1)
+    held = Assignment.objects.select_related("tasker").get()
+    leases.leases_lapse(now=later)
+    label(otto, later)
+    linked(tara, otto)
+    assert refused(Conflict, beat, held, later).code == "place_taken"
+    assert not submit(held, later).counted
+    assert (kept(panel, "answered", "leased"), Response.objects.count()) == ((1, 0), 2)
+
+
+def test_an_answer_within_the_lease_counts_beside_that_of_a_linked_tasker(
+    tara: Tasker, otto: Tasker, now: datetime
+) -> None:
+    """Both were on the panel before the link: organizers see it, and nothing is done by itself."""
+    held_by([tara], now)
+    label(otto, now)
+    linked(tara, otto)
+    assert submit(Assignment.objects.select_related("tasker").get(tasker=tara), now).counted
+
+
 def test_gold_may_come_to_both(tara: Tasker, otto: Tasker, now: datetime) -> None:
     gold = factories.gold()
     linked(tara, otto)
