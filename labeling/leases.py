@@ -22,6 +22,7 @@ from common.database.lookups import Parameter, PreparedInsert, PreparedStatement
 from common.errors import Conflict, NotFound
 from labeling import selectors
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState, TieBreak
+from labeling.gold import GoldPicture, gold_for
 from labeling.models import Assignment, Image, KnownPicture, Panel, Tasker
 from policy.numbers import MAX_PANEL_SIZE, Policy
 
@@ -116,7 +117,7 @@ def _claim(
     """
     gold = rng.randrange(100) < policy.gold_percent
     for panel_id, image in offers:
-        drawn = selectors.gold_for(tasker, image, policy.gold_most_uses, rng) if gold else None
+        drawn = gold_for(tasker, image, policy.gold_most_uses, rng) if gold else None
         gold = False
         leased = _lease(tasker, panel_id, drawn.image, slot, policy, now, rng, drawn) if drawn else None
         leased = leased or _lease(tasker, panel_id, image, slot, policy, now, rng)
@@ -133,7 +134,7 @@ def _lease(
     policy: Policy,
     now: datetime,
     rng: Random,
-    gold: selectors.GoldPicture | None = None,
+    gold: GoldPicture | None = None,
 ) -> Assignment | None:
     """Lease a place of the panel, or gold in its stead; None when others took the last place first.
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import blake2b
-from random import Random
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -14,7 +13,7 @@ from django.db.models import Q, QuerySet
 
 from common.database.lookups import Parameter, PreparedLookup, PreparedStatement
 from common.versions import Versions
-from labeling.enums import AssignmentState, KnownUse, PanelState
+from labeling.enums import AssignmentState, PanelState
 from labeling.models import Assignment, Image, InstructionVersion, Panel, Tasker
 from policy.numbers import MAX_PANEL_SIZE
 from policy.selectors import policy_versions
@@ -61,7 +60,7 @@ def open_assignments(tasker: Tasker) -> list[Assignment]:
 
 # The columns that labeling reads of a lease and related rows: each further column costs a microsecond per label.
 _LEASE = tuple(field.name for field in Assignment._meta.concrete_fields)
-_PICTURE = ("id", "pixels_sha256", "width", "height")
+PICTURE = ("id", "pixels_sha256", "width", "height")
 _PANEL = ("size", "answered", "leased", "missing", "state", "dealt_at", "waiting_since", "full_at")
 _KNOWN = ("accepts_bird", "accepts_bicycle", "outline", "min_iou_percent", "complete", "unoccluded", "real")
 _TASKER = Parameter("tasker", models.BigIntegerField())
@@ -71,7 +70,7 @@ _open_assignments = PreparedLookup(
     lambda: (
         Assignment.objects.filter(tasker_id=_TASKER, state=AssignmentState.LEASED)
         .select_related("image")
-        .only(*_LEASE, *(f"image__{name}" for name in _PICTURE))
+        .only(*_LEASE, *(f"image__{name}" for name in PICTURE))
         .order_by("leased_at", "id")
     ),
 )
@@ -90,7 +89,7 @@ _own_assignment = PreparedLookup(
         .select_related("panel", "image", "stands_for", "known")
         .only(
             *_LEASE,
-            *(f"image__{name}" for name in _PICTURE),
+            *(f"image__{name}" for name in PICTURE),
             *(f"panel__{name}" for name in _PANEL),
             "stands_for__state",
             "stands_for__dealt_at",
@@ -109,7 +108,7 @@ def lock_own_lease(tasker: Tasker, assignment_id: UUID) -> Assignment | None:
     return rows.filter(public_id=assignment_id, tasker=tasker).first()
 
 
-def _new_to_tasker(picture: str) -> str:
+def new_to_tasker(picture: str) -> str:
     """Return the SQL condition that the tasker has no assignment of `picture`, a column (R8).
 
     A lookup by tasker and picture, row by row. Without OFFSET, PostgreSQL turns it into a join of all gold with all
@@ -133,7 +132,7 @@ def _part(name: str, missing: str, condition: str, linked: bool) -> str:
         FROM labeling_panel p JOIN labeling_image i ON i.id = p.image_id
         WHERE p.state = '{PanelState.OPEN}' AND {condition}
           AND p.answered + p.leased < p.size
-          AND {_new_to_tasker("p.image_id")}
+          AND {new_to_tasker("p.image_id")}
           {_NO_LINKED if linked else ""}
         ORDER BY p.waiting_since, p.id LIMIT {WINDOW}
       ) AS {name}"""
@@ -205,7 +204,7 @@ def claimable_panels(tasker: Tasker, levels: range = ALL_LEVELS, *, from_marks: 
         (missing, panel // WINDOW, _rank(tasker.shuffle_seed, panel), panel, picture)
         for panel, missing, *picture, _ in rows
     )
-    panels = ((panel, Image.from_db(connection.alias, _PICTURE, picture)) for *_, panel, picture in shuffled)
+    panels = ((panel, Image.from_db(connection.alias, PICTURE, picture)) for *_, panel, picture in shuffled)
     return Claimable(panels, _slots(rows[0][-1]) if rows else None)
 
 
@@ -235,7 +234,7 @@ def _first_not_passed(missing: int) -> str:
       SELECT * FROM (
         SELECT {missing} AS missing, p.waiting_since FROM labeling_panel p
         WHERE p.state = '{PanelState.OPEN}' AND p.missing = {missing} AND p.waiting_since >= %s
-          AND {_new_to_tasker("p.image_id")}
+          AND {new_to_tasker("p.image_id")}
         ORDER BY p.waiting_since LIMIT 1
       ) AS missing_{missing}"""
 
@@ -314,52 +313,6 @@ def _gold_seems_free() -> Q:
     )
     has_room = Q(stands_for__size__gt=taken) | Q(models.Exists(own), stands_for__size__gte=taken)
     return Q(has_room, known__retired_at__isnull=True, stands_for__isnull=False)
-
-
-# One of so many least used gold pictures is drawn: enough to be unpredictable.
-GOLD_DRAWN_FROM = 64
-
-
-# Read in the order of an index and looked up one by one until enough are found: a slower claim would reveal gold (R8).
-_gold_for = PreparedStatement(
-    "gold_for",
-    f"""
-    SELECT k.id, k.panel_id, k.image_id, i.pixels_sha256, i.width, i.height
-    FROM (SELECT g.id, g.panel_id, g.image_id FROM labeling_knownpicture g
-          WHERE g.use = '{KnownUse.GOLD}' AND g.retired_at IS NULL AND g.held_at IS NULL AND g.uses < %s
-            AND {_new_to_tasker("g.image_id")}
-            AND (SELECT s.id FROM labeling_image s
-                 WHERE s.id = g.image_id AND s.width = %s AND s.height = %s) IS NOT NULL
-          ORDER BY g.uses, g.id LIMIT {GOLD_DRAWN_FROM}) AS k
-    JOIN labeling_image i ON i.id = k.image_id""",
-    [
-        Parameter("most_uses", models.IntegerField()),
-        _TASKER,
-        Parameter("width", models.IntegerField()),
-        Parameter("height", models.IntegerField()),
-    ],
-)
-
-
-@dataclass(frozen=True, slots=True)
-class GoldPicture:
-    """A gold picture that can be dealt: the known picture, its settled panel, and its image."""
-
-    known_id: int
-    panel_id: int
-    image: Image
-
-
-def gold_for(tasker: Tasker, instead_of: Image, most_uses: int, rng: Random) -> GoldPicture | None:
-    """Draw one of the least used gold pictures that this tasker has never had, below the cap (R6).
-
-    It has the size of the picture that it is dealt instead of: another policy may ask for other sizes (R2).
-    """
-    rows = _gold_for.rows(tasker=tasker.pk, most_uses=most_uses, width=instead_of.width, height=instead_of.height)
-    if not rows:
-        return None
-    known, panel, *picture = rng.choice(sorted(rows))  # a fixed order, so that a seed repeats
-    return GoldPicture(known, panel, Image.from_db(connection.alias, _PICTURE, picture))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
-from labeling import leases, selectors
+from labeling import leases
 from labeling.enums import Answer, AssignmentState, PanelState
+from labeling.gold import GOLD_DRAWN_FROM, gold_for
 from labeling.models import Assignment, GoldMark, KnownPicture, Panel, Report, Tasker
 from labeling.pages.assignment_calls import assignment_json, response_receipt_json
 from labeling.submission import SubmittedResponse, response_submit
@@ -128,14 +129,14 @@ def test_gold_that_ends_when_it_is_drawn_is_not_dealt(
 ) -> None:
     factories.panel()
     factories.gold()
-    draw = selectors.gold_for
-    monkeypatch.setattr(selectors, "gold_for", lambda *given: (draw(*given), KnownPicture.objects.update(**since))[0])
+    draw = leases.gold_for
+    monkeypatch.setattr(leases, "gold_for", lambda *given: (draw(*given), KnownPicture.objects.update(**since))[0])
     assert (claim(tara, now).known, Assignment.objects.count()) == (None, 1)
 
 
 @pytest.mark.postgres("a plan follows the statistics of the moment")
 def test_a_seed_draws_the_same_gold_with_any_plan(tara: Tasker) -> None:
-    golds = [factories.gold().pk for _ in range(selectors.GOLD_DRAWN_FROM + 2)]
+    golds = [factories.gold().pk for _ in range(GOLD_DRAWN_FROM + 2)]
     for known in golds[::-15]:  # a changed row lies behind all others
         KnownPicture.objects.filter(pk=known).update(uses=1)
     image = factories.image()
@@ -145,7 +146,7 @@ def test_a_seed_draws_the_same_gold_with_any_plan(tara: Tasker) -> None:
             for way in ways:
                 cursor.execute(f"SET LOCAL enable_{way} = off")
             cursor.execute("DISCARD PLANS")
-            found = [selectors.gold_for(tara, image, 200, Random(seed)) for seed in range(8)]
+            found = [gold_for(tara, image, 200, Random(seed)) for seed in range(8)]
             for way in ways:
                 cursor.execute(f"SET LOCAL enable_{way} = on")
         drawn.append([each.known_id for each in found if each])

@@ -6,8 +6,8 @@ from random import Random
 import pytest
 from django.db import connection
 
+from labeling.gold import gold_for
 from labeling.models import Tasker
-from labeling.selectors import gold_for
 from policy.numbers import MAX_PANEL_SIZE
 from tests import factories
 from tests.factories import NOW
