@@ -23,6 +23,12 @@ def tasker_of(user: Any) -> Tasker:
 def labeling_tasker(user: Any, *, now: datetime) -> Tasker:
     """Return a tasker who may be given pictures now (R5, R6)."""
     tasker = tasker_of(user)
+    check_labeling(tasker, now=now)
+    return tasker
+
+
+def check_labeling(tasker: Tasker, *, now: datetime) -> None:
+    """Raise NotAllowed for a tasker who may not be given pictures now, with the reason as its code (R5, R6)."""
     if tasker.state == TaskerState.LEARNING:
         raise NotAllowed(
             _("Pictures are given after the qualification. Your learning page leads to it."), "not_qualified"
@@ -33,7 +39,6 @@ def labeling_tasker(user: Any, *, now: datetime) -> Tasker:
         raise NotAllowed(
             _("The instructions changed: a short qualification comes before the next picture."), "requalification_due"
         )
-    return tasker
 
 
 def assignment_of_tasker(tasker: Tasker, assignment_id: UUID) -> Assignment:

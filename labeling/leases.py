@@ -15,12 +15,14 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models import BigIntegerField, F, IntegerField
+from django.db.models.expressions import RawSQL
 from django.utils.translation import gettext as _
 
 from common.database.deadlocks import retry_on_deadlock
 from common.database.lookups import Parameter, PreparedInsert, PreparedStatement, PreparedTogether, PreparedUpdate
 from common.errors import Conflict, NotFound
 from labeling import selectors
+from labeling.access import check_labeling
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState, TieBreak
 from labeling.gold import GoldPicture, gold_for
 from labeling.models import Assignment, Image, KnownPicture, Panel, Tasker
@@ -44,15 +46,18 @@ def assignment_next(
 
     A picture that they hold and that is not in `holding` comes first, so that a second browser or a reloaded page gets
     the same picture. A page names the pictures that it has in `holding` to load the next ones ahead. Conflict
-    (`enough_held`) when they hold `policy.pictures_held`, all of them named. One statement reads the held and the
-    available pictures; the held ones are read again only where some of them are not in `holding`.
+    (`enough_held`) when they hold `policy.pictures_held`, all of them named; NotAllowed (`paused`) when a pause began
+    after they were read. One statement reads the held and the available pictures; the held ones are read again only
+    where some of them are not in `holding`.
     """
     for _again in range(CLAIM_TRIES):
         try:
             return _next(tasker, holding, policy, now, rng)
         except IntegrityError:
-            # Another request of this tasker was faster: the picture that it leased is now among those they hold.
-            continue
+            # Another request of this tasker was faster: the picture that it leased is now among those they hold. Or
+            # they were paused or linked meanwhile.
+            tasker.refresh_from_db(fields=["state", "person"])
+            check_labeling(tasker, now=now)
     raise Conflict(_("Several pages of yours ask at the same moment: wait a second and ask again."), "ask_again")
 
 
@@ -63,7 +68,7 @@ def assignment_lease(*, tasker: Tasker, panel: Panel, policy: Policy, now: datet
     """
     try:
         return _of_panel(tasker, panel, policy, now, rng)
-    except IntegrityError:  # another request of this tasker was faster
+    except IntegrityError:  # another request of this tasker was faster, or they were paused or linked meanwhile
         return None
 
 
@@ -139,13 +144,13 @@ def _lease(
     """Lease a place of the panel, or gold in its stead; None when others took the last place first.
 
     The lease is inserted before its place is taken: the insert may wait for another request of the same tasker, and
-    must not lock a panel meanwhile.
+    must not lock a panel meanwhile. IntegrityError when the tasker was paused, or linked or no longer, since they were
+    read: they may not have this picture.
     """
     lease = {
         "panel_id": gold.panel_id if gold else panel_id,
         "image": image,
         "tasker": tasker,
-        "person": tasker.person or tasker.pk,
         "known_id": gold.known_id if gold else None,
         "stands_for_id": panel_id if gold else None,
         "instructions": selectors.instructions_in_force(now).version,
@@ -159,6 +164,8 @@ def _lease(
         leased, (taken,) = _lease_gold(lease, known=gold.known_id, most_uses=policy.gold_most_uses)
     else:
         leased, (taken,) = _lease_place(lease, panel=panel_id)
+    if leased.person != (tasker.person or tasker.pk):
+        raise IntegrityError("The tasker's links changed since they were read.")
     if taken:
         return leased
     _forget_lease(assignment=leased.pk)
@@ -193,7 +200,20 @@ _take_place = PreparedUpdate(
     ),
 )
 
-_add_lease = PreparedInsert("add_lease", Assignment)
+
+class _HeldRow(RawSQL):
+    """A value of a row that nobody changes until we commit: a lock that those who only read it share (R6)."""
+
+    def as_postgresql(self, compiler: Any, connection: Any) -> tuple[str, Any]:
+        return f"({self.sql} FOR SHARE)", self.params
+
+
+# A pause or a link waits for the lease and finds it, or the lease waits and has what they changed: no person, which the
+# database refuses, or another one.
+_PERSON = f"SELECT COALESCE(person, id) FROM labeling_tasker WHERE id = %s AND state = '{TaskerState.QUALIFIED}'"
+_add_lease = PreparedInsert(
+    "add_lease", Assignment, person=_HeldRow(_PERSON, [Parameter("tasker_id", BigIntegerField())])
+)
 _lease_gold = PreparedTogether("lease_gold", _add_lease, _use_gold)
 _lease_place = PreparedTogether("lease_place", _add_lease, _take_place)
 
@@ -211,8 +231,14 @@ def _further_offers(tasker: Tasker, policy: Policy) -> Iterator[tuple[int, Image
 
 def _resume_lapsed(tasker: Tasker, slot: int, policy: Policy, now: datetime) -> Assignment | None:
     """Lease again a picture whose lease this tasker let lapse, when nothing new is left: maybe no other can fill it."""
-    lapsed = selectors.lapsed_with_room(tasker)
+    tasker = _held(tasker)
+    lapsed = selectors.lapsed_with_room(tasker) if tasker.state == TaskerState.QUALIFIED else None
     return lapsed if lapsed is not None and _resume(lapsed, slot, policy, now) else None
+
+
+def _held(tasker: Tasker) -> Tasker:
+    """Lock and return the tasker as they are now, before a lapsed lease: no pause and no link comes between (R6)."""
+    return Tasker.objects.select_for_update(no_key=True).get(pk=tasker.pk)
 
 
 class _NoRoom(Exception):
@@ -264,6 +290,7 @@ def assignment_heartbeat(
 @retry_on_deadlock
 @transaction.atomic
 def _take_up_again(tasker: Tasker, assignment_id: UUID, lease_token: str, policy: Policy, now: datetime) -> datetime:
+    tasker = _held(tasker)
     # Locked without its panel, which is locked after the slot.
     assignment = own_assignment(tasker, assignment_id, lease_token, lock=selectors.lock_own_lease)
     if _renew(assignment, policy, now):

@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 
 from common.database.lookups import Parameter, PreparedLookup, PreparedStatement
 from common.versions import Versions
-from labeling.enums import AssignmentState, PanelState
+from labeling.enums import AssignmentState, PanelState, TaskerState
 from labeling.models import Assignment, Image, InstructionVersion, Panel, Tasker
 from policy.numbers import MAX_PANEL_SIZE
 from policy.selectors import policy_versions
@@ -291,12 +291,12 @@ _STANDS_FOR_HELD = Q(stands_for__state=PanelState.HELD)
 
 
 def may_be_free(assignment: Assignment, *, to_resume: bool = False) -> bool:
-    """Say whether the tasker, whose lease ended, may have a free place of the panel. Gold has no place: for it, whether
-    the picture that it stands in for would have a free one, had it been dealt instead.
+    """Say whether the tasker, whose lease ended, may have a free place of the panel, after any pause and link (R6).
 
+    Gold has no place: for it, whether the picture that it stands in for would have one, had it been dealt instead.
     With `to_resume` for resuming a lease, otherwise for a late answer.
     """
-    free = ~_linked_had_it()
+    free = Q(tasker__state=TaskerState.QUALIFIED) & ~_linked_had_it()
     if assignment.known_id is not None:
         free &= _gold_seems_free() & ~_STANDS_FOR_HELD if to_resume else _gold_seems_free()
     return Assignment.objects.filter(free, pk=assignment.pk).exists()

@@ -6,13 +6,15 @@ What the database refuses, whoever writes: two answers by one tasker on one imag
 Lock order. A transaction of labeling or adjudication that locks or changes several rows does so in this order, and rows
 of one table in the order of their primary keys, so that no two transactions wait for each other:
 
-1. taskers (a pause, a link, leaving);
+1. taskers (a pause, a link, leaving; a claim and the return to a lapsed lease lock their own, so that neither passes a
+   pause or a link);
 2. assignments. Adding a lease or moving one into a slot may wait for another request of the same tasker or person: it
    comes before the panel, whose place is taken last;
 3. panels, all those of one picture before its ruling, a fresh panel, gold or a decision on a report;
 4. known pictures, reports, and rows that are only added: places, responses, rulings, notices, the audit trail.
 
-Every lock is `no_key`: adding a row that refers to a locked one never waits. What several requests may still do
+Every lock is `no_key`: adding a row that refers to a locked one never waits. A claim's lock of its tasker is one that
+claims share. What several requests may still do
 to each other (an account is deleted while its tasker works; of two requests of one tasker, one gives a picture back and
 takes the other's) is decorated with `retry_on_deadlock`.
 """

@@ -22,7 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from adjudication.enums import DecidedBy, Reason, Verdict
 from adjudication.models import Ruling
 from adjudication.services import panels_settle, rule_by_board
-from common.errors import Conflict, NotFound
+from common.errors import Conflict, NotAllowed, NotFound
 from labeling import leases
 from labeling.enums import AssignmentState, Label, MonitoringAction, PanelState, ReportDecision, ReportKind, TaskerState
 from labeling.models import Assignment, KnownPicture, Panel, Report, Response, Tasker
@@ -294,7 +294,7 @@ class Hand:
             try:
                 act()
                 self.done += 1
-            except (Conflict, NotFound) as refusal:
+            except (Conflict, NotAllowed, NotFound) as refusal:
                 self.refused[refusal.code] += 1
 
     @property

@@ -17,7 +17,15 @@ from django.db.models import Count, F, Q
 
 from common.errors import Conflict
 from labeling import leases, voiding
-from labeling.enums import AssignmentState, KnownUse, PanelState, ReportDecision, ReportKind, TaskerState
+from labeling.enums import (
+    AssignmentState,
+    KnownUse,
+    MonitoringAction,
+    PanelState,
+    ReportDecision,
+    ReportKind,
+    TaskerState,
+)
 from labeling.learning.services import attempt_start, instructions_publish, lesson_mark_seen
 from labeling.models import (
     Assignment,
@@ -41,11 +49,12 @@ from labeling.models import (
 )
 from labeling.questions.services import question_answer, question_send, report_create, report_decide
 from monitoring import gold_leaks, links
+from monitoring.actions import action_take
 from monitoring.check_taskers import check_taskers
 from monitoring.models import GoldFlag
 from policy.numbers import Policy
 from tests import factories
-from tests.at_once import at_once
+from tests.at_once import at_once, until_waiting
 from tests.labeling.cast import Heads, beat, claim, give_back, gold_answer, gold_answers, kept, own, people, submit
 from tests.labeling.learning.cast import POLICY, RIGHT, UNSURE, answer, begin, known, pool, ready
 
@@ -414,6 +423,89 @@ def test_two_who_hold_the_same_pictures_are_paused_at_once(tara: Tasker, otto: T
         Panel.objects.filter(pk__in=[panel.pk for panel in panels]).update(leased=2)
         assert at_once(*[partial(leases.leases_release, tasker=each, now=now) for each in (tara, otto)]) == [3, 3]
         audit()
+
+
+def taken(tasker: Tasker, now: datetime) -> Any:
+    """What a claim gives to a tasker as they were when they signed in."""
+    return leases.assignment_next(tasker=tasker, holding=(), policy=POLICY, now=now, rng=Random(1))
+
+
+def pause(tasker: Tasker, now: datetime) -> None:
+    action_take(tasker=tasker, action=MonitoringAction.PAUSE, reason="Too many differ.", now=now)
+
+
+def on_its_way(act: Callable[[], Any], begun: Event) -> Callable[[], Any]:
+    """An act that is done and not committed when the other one begins, until that waits for it."""
+
+    def acted() -> Any:
+        with transaction.atomic():
+            found = act()
+            begun.set()
+            until_waiting()
+            return found
+
+    return acted
+
+
+def after(begun: Event, act: Callable[[], Any]) -> Callable[[], Any]:
+    def acted() -> Any:
+        begun.wait(10)
+        return act()
+
+    return acted
+
+
+def test_a_claim_waits_for_a_pause_and_gives_nothing(tara: Tasker, now: datetime) -> None:
+    factories.panel()
+    signed_in, begun = Tasker.objects.get(pk=tara.pk), Event()
+    first, second = on_its_way(partial(pause, tara, now), begun), after(begun, partial(taken, signed_in, now))
+    assert at_once(first, second) == [None, "paused"]
+    assert not Assignment.objects.exists()
+
+
+def test_a_pause_waits_for_a_claim_and_takes_the_picture_back(tara: Tasker, now: datetime) -> None:
+    panel, signed_in, begun = factories.panel(), Tasker.objects.get(pk=tara.pk), Event()
+    at_once(on_its_way(partial(taken, signed_in, now), begun), after(begun, partial(pause, tara, now)))
+    assert Assignment.objects.get().state == AssignmentState.RELEASED
+    assert kept(panel, "leased") == 0
+
+
+@pytest.mark.parametrize(
+    ("paused_first", "state"), [(False, AssignmentState.RELEASED), (True, AssignmentState.EXPIRED)]
+)
+def test_a_lapsed_picture_is_taken_up_again_before_a_pause_or_not_at_all(
+    paused_first: bool, state: AssignmentState, tara: Tasker, now: datetime
+) -> None:
+    (held,), later, begun = held_by([tara], now), now + timedelta(hours=1), Event()
+    leases.leases_lapse(now=later)
+    first, second = [partial(beat, held, later), partial(pause, tara, later)][:: -1 if paused_first else 1]
+    at_once(on_its_way(first, begun), after(begun, second))
+    assert (kept(held, "state"), kept(held.panel, "leased")) == (state, 0)
+
+
+def test_a_claim_waits_for_a_link_and_gives_no_place_beside_the_other(
+    tara: Tasker, otto: Tasker, olga: User, now: datetime
+) -> None:
+    held_by([tara], now)
+    signed_in, begun = Tasker.objects.get(pk=otto.pk), Event()
+    link = partial(links.link_declare, first=tara, second=otto, reason="Sisters.", by=olga, now=now)
+    _, given = at_once(on_its_way(link, begun), after(begun, partial(taken, signed_in, now)))
+    assert isinstance(given, leases.NothingLeft)
+
+
+def test_a_link_waits_for_a_claim_and_names_the_person(tara: Tasker, otto: Tasker, olga: User, now: datetime) -> None:
+    factories.panel()
+    signed_in, begun = Tasker.objects.get(pk=otto.pk), Event()
+    link = partial(links.link_declare, first=tara, second=otto, reason="Sisters.", by=olga, now=now)
+    at_once(on_its_way(partial(taken, signed_in, now), begun), after(begun, link))
+    assert Assignment.objects.get().person == tara.pk
+
+
+def test_an_answer_that_waits_for_a_pause_does_not_count(tara: Tasker, now: datetime) -> None:
+    (held,), begun = held_by([tara], now), Event()
+    _, counted = at_once(on_its_way(partial(pause, tara, now), begun), after(begun, partial(counts, held, now)))
+    assert counted is False
+    assert kept(held.panel, "answered", "leased") == (0, 0)
 
 
 def test_two_organizers_answer_once(tara: Tasker, olga: User, now: datetime) -> None:

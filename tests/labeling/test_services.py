@@ -14,7 +14,7 @@ from django.db import connection, transaction
 
 from adjudication.services import panels_settle
 from common import versions
-from common.errors import Conflict, InvalidInput, NotFound, WrongFields
+from common.errors import Conflict, InvalidInput, NotAllowed, NotFound, WrongFields
 from labeling import dealing, leases, selectors, signals, submission, voiding
 from labeling.dealing import mark_settled, panels_deal
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState, TieBreak
@@ -622,6 +622,28 @@ def test_an_answer_sent_after_a_pause_is_kept_and_does_not_count(tara: Tasker, n
     held.tasker.refresh_from_db()
     assert not submit(held, now).counted
     assert (kept(panel, "leased", "answered"), Response.objects.count()) == ((0, 0), 1)
+
+
+@pytest.mark.parametrize("state", ["paused", "learning"])
+def test_who_was_stopped_since_they_signed_in_gets_no_picture(state: str, tara: Tasker, now: datetime) -> None:
+    factories.panel()
+    Tasker.objects.update(state=state)
+    asked: dict[str, Any] = {"tasker": tara, "policy": POLICY, "now": now, "rng": Random(1)}
+    refused(NotAllowed, leases.assignment_next, holding=(), **asked)
+    assert leases.assignment_lease(panel=Panel.objects.get(), **asked) is None
+    assert not Assignment.objects.exists()
+
+
+def test_who_was_stopped_since_they_signed_in_takes_nothing_up_again(tara: Tasker, now: datetime) -> None:
+    """Nor does their late answer count."""
+    panel, held, later = factories.panel(), claim(tara, now), now + timedelta(hours=1)
+    leases.leases_lapse(now=later)
+    Tasker.objects.update(state="paused")
+    asked: dict[str, Any] = {"holding": (), "policy": POLICY, "now": later, "rng": Random(1)}
+    assert isinstance(leases.assignment_next(tasker=held.tasker, **asked), leases.NothingLeft)
+    assert refused(Conflict, beat, held, later).code == "lease_ended"
+    assert not submit(held, later).counted
+    assert kept(panel, "answered", "leased") == (0, 0)
 
 
 def test_a_lapsed_picture_does_not_come_back_onto_a_shared_panel(tara: Tasker, otto: Tasker, now: datetime) -> None:

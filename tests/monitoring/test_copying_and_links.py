@@ -21,7 +21,7 @@ from monitoring.models import TaskerLink
 from monitoring.tasks import look_for_copies
 from tests import factories
 from tests.at_once import at_once
-from tests.labeling.cast import claim, kept, next_for, refused, refused_by_database
+from tests.labeling.cast import POLICY, claim, kept, next_for, refused, refused_by_database
 from tests.labeling.cast import people as named_people
 from tests.tables import cases
 
@@ -127,6 +127,33 @@ def test_linked_taskers_never_come_onto_one_panel(
     links.end_tasker_link(link=joined, reason="Two sisters.", by=olga, now=now)
     assert claim(third, now)
     assert isinstance(next_for(second, now), leases.NothingLeft), "still linked with the one who was asked now"
+
+
+def test_who_was_linked_since_they_signed_in_gets_no_place_beside_the_other(
+    declare: Declare, people: list[Tasker], now: datetime
+) -> None:
+    """Also where no constraint refuses it, as two of the group were on the panel before."""
+    first, second, third, *_ = people
+    shared = factories.panel(size=5)
+    for tasker in (first, second):
+        claim(tasker, now)
+    alone = factories.panel()
+    claim(first, now, holding=list(shared.assignments.values_list("public_id", flat=True)))
+    declare(0, 1), declare(1, 2)
+    asked = {"tasker": third, "holding": (), "policy": POLICY, "now": now, "rng": Random(1)}
+    assert isinstance(leases.assignment_next(**asked), leases.NothingLeft)
+    assert [panel.assignments.count() for panel in (shared, alone)] == [2, 1]
+
+
+def test_who_is_no_longer_linked_since_they_signed_in_gets_the_picture(
+    declare: Declare, people: list[Tasker], olga: User, now: datetime
+) -> None:
+    first, second, *_ = people
+    link, panel = declare(0, 1), factories.panel()
+    second.refresh_from_db()
+    links.end_tasker_link(link=link, reason="Two sisters.", by=olga, now=now)
+    leased = leases.assignment_next(tasker=second, holding=(), policy=POLICY, now=now, rng=Random(1))
+    assert panel.assignments.values_list("public_id", "person").get() == (leased.public_id, second.pk)
 
 
 @pytest.mark.both("a constraint refuses")

@@ -42,6 +42,7 @@ SURVIVORS: dict[str, str] = {
     "labeling/leases.py _next: slots.keys() <= set(holding): LtE is Lt": "what is held is read once more",
     "labeling/leases.py _further_offers: policy.panel_size + 1: Add is Sub": "levels that gave nothing are read again",
     "labeling/leases.py _further_offers: 1 is 2 (2)": "no panel misses more than MAX_PANEL_SIZE",
+    "labeling/leases.py _held: True is False": _POSTGRES,
     "labeling/leases.py leases_release: True is False": _POSTGRES,
     "labeling/leases.py _lapse: True is False": _POSTGRES,
     "labeling/leases.py _lapse: True is False (2)": _POSTGRES,
