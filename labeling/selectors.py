@@ -14,7 +14,7 @@ from django.db.models import Q, QuerySet
 from common.database.lookups import Parameter, PreparedLookup, PreparedStatement
 from common.versions import Versions
 from labeling.enums import AssignmentState, PanelState, TaskerState
-from labeling.models import Assignment, Image, InstructionVersion, Panel, Tasker
+from labeling.models import Assignment, Image, InstructionVersion, Panel, Report, Tasker
 from policy.numbers import MAX_PANEL_SIZE
 from policy.selectors import policy_versions
 
@@ -266,7 +266,7 @@ def lapsed_with_room(tasker: Tasker) -> Assignment | None:
         panel__size__gt=models.F("panel__answered") + models.F("panel__leased")
     )
     lapsed = Assignment.objects.select_for_update(skip_locked=True, of=("self",), no_key=True).filter(
-        has_room | (_gold_seems_free() & ~_STANDS_FOR_HELD),
+        has_room | (_gold_seems_free() & ~_held_by_report()),
         tasker=tasker,
         state__in=(AssignmentState.EXPIRED, AssignmentState.RELEASED),
         problem="",
@@ -286,8 +286,13 @@ def _linked_had_it() -> Q:
     return Q(had, known__isnull=True) | Q(had_instead, known__isnull=False)
 
 
-# While a report holds a picture its leases are not resumed, but late answers still count.
-_STANDS_FOR_HELD = Q(stands_for__state=PanelState.HELD)
+def _held_by_report() -> Q:
+    """Say whether a report holds the gold picture, or the one in whose place it was dealt: leases are not resumed, and
+    late answers still count. Another hold of gold, as after a leak, leaves leases alone, as no ordinary picture has it.
+    """
+    reported = Report.objects.filter(image=models.OuterRef("image"), decided_at__isnull=True)
+    of_gold = Q(models.Exists(reported), known__held_at__isnull=False)
+    return Q(stands_for__state=PanelState.HELD) | of_gold
 
 
 def may_be_free(assignment: Assignment, *, to_resume: bool = False) -> bool:
@@ -298,7 +303,7 @@ def may_be_free(assignment: Assignment, *, to_resume: bool = False) -> bool:
     """
     free = Q(tasker__state=TaskerState.QUALIFIED) & ~_linked_had_it()
     if assignment.known_id is not None:
-        free &= _gold_seems_free() & ~_STANDS_FOR_HELD if to_resume else _gold_seems_free()
+        free &= _gold_seems_free() & ~_held_by_report() if to_resume else _gold_seems_free()
     return Assignment.objects.filter(free, pk=assignment.pk).exists()
 
 

@@ -13,10 +13,11 @@ from django.db import connection
 
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
 from labeling import leases
-from labeling.enums import Answer, AssignmentState, PanelState
+from labeling.enums import Answer, AssignmentState, PanelState, ReportDecision, ReportKind
 from labeling.gold import GOLD_DRAWN_FROM, gold_for
 from labeling.models import Assignment, GoldMark, KnownPicture, Panel, Report, Tasker
 from labeling.pages.assignment_calls import assignment_json, response_receipt_json
+from labeling.questions.services import report_create, report_decide
 from labeling.submission import SubmittedResponse, response_submit
 from monitoring import gold_choice as gold
 from monitoring.gold_choice import GoldAnswers
@@ -298,6 +299,39 @@ def test_where_the_picture_is_kept_out_neither_counts(
     Report.objects.create(assignment=asked, image=panel.image, tasker=otto, **told)
     Panel.objects.filter(pk=panel.pk).update(state=PanelState.HELD)
     assert not any(submit(held, tomorrow).counted for _ in range(2)), "nor does the same again say otherwise"
+
+
+def test_a_picture_that_another_reported_is_not_taken_up_again_until_it_is_decided(
+    held: Assignment, tara: Tasker, otto: Tasker, olga: User, now: datetime
+) -> None:
+    """Gold as any other picture: it may be offensive (R8)."""
+    tomorrow = now + timedelta(days=1)
+    leases.leases_lapse(now=tomorrow)
+    theirs = factories.assignment(otto, held.panel, state=AssignmentState.RELEASED, known=held.known)
+    report_create(**cast.own(theirs), kind=ReportKind.OFFENSIVE, words="", now=tomorrow)
+    tara.refresh_from_db()
+    assert leases._resume_lapsed(tara, 1, ALWAYS, tomorrow) is None
+    refused(Conflict, beat, held, tomorrow, ALWAYS)
+    report_decide(image=held.image, decision=ReportDecision.REOPENED, reply="", by=olga, now=tomorrow)
+    assert beat(held, tomorrow, ALWAYS) > tomorrow
+
+
+def test_a_late_answer_to_a_reported_picture_counts(held: Assignment, otto: Tasker, now: datetime) -> None:
+    tomorrow = now + timedelta(days=1)
+    leases.leases_lapse(now=tomorrow)
+    theirs = factories.assignment(otto, held.panel, state=AssignmentState.RELEASED, known=held.known)
+    report_create(**cast.own(theirs), kind=ReportKind.OFFENSIVE, words="", now=tomorrow)
+    assert submit(held, tomorrow).counted
+
+
+def test_gold_that_an_organizer_holds_is_taken_up_again(tara: Tasker, olga: User, now: datetime) -> None:
+    """As any other picture: no such hold is on one."""
+    factories.panel()
+    known, tomorrow = factories.gold(), now + timedelta(days=1)
+    held = claim(tara, now)
+    leases.leases_lapse(now=tomorrow)
+    gold.gold_hold(known=known, by=olga, now=now)
+    assert beat(held, tomorrow, ALWAYS) > tomorrow
 
 
 @pytest.mark.parametrize(("asked", "comes"), [("gold", True), ("picture", False)])
