@@ -107,13 +107,14 @@ def at_work_since(tasker: Tasker) -> datetime | None:
 
 
 def trusted_since(tasker: Tasker) -> datetime | None:
-    """Return when an organizer last let the tasker label again after a pause; None when there was no such return.
+    """Return when an organizer last ended a pause, with a short qualification or without; None when none ever did.
 
-    Gold answers count from then on. A short qualification resets nothing: it shows that the tasker knows the rules,
-    not that they followed them.
+    Gold answers count from then on. A short qualification by itself resets nothing: it shows that the tasker knows the
+    rules, not that they followed them.
     """
-    returns = StateChange.objects.filter(tasker=tasker, before=TaskerState.PAUSED, after=TaskerState.QUALIFIED)
-    return returns.order_by("-changed_at").values_list("changed_at", flat=True).first()
+    # No rule changes who is paused, so each end of a pause is an organizer's decision.
+    ends = StateChange.objects.filter(tasker=tasker, before=TaskerState.PAUSED)
+    return ends.order_by("-changed_at").values_list("changed_at", flat=True).first()
 
 
 def history_by_tasker(tasker: Tasker, rules: Sequence[MonitoringRule]) -> dict[int, TaskerHistory]:

@@ -103,10 +103,23 @@ def test_a_rule_fires_again_after_as_many_new_answers(no_rules: None, tara: Task
     assert {each.text for each in Notice.objects.all()} == {"About your answers: Please slow down."}
 
 
-def test_after_a_pause_only_new_answers_are_looked_at(tara: Tasker, olga: Any, now: datetime) -> None:
+def ends_pause(tasker: Tasker, by: User, now: datetime) -> None:
+    tasker_return(tasker=tasker, reason="We talked.", by=by, now=now)
+
+
+def ends_pause_with_a_qualification(tasker: Tasker, by: User, now: datetime) -> None:
+    """The tasker passes it at once."""
+    action_take(tasker=tasker, action=MonitoringAction.REQUALIFY, reason="Once more.", by=by, now=now)
+    tasker_state_change(tasker=tasker, after=TaskerState.QUALIFIED, code="qualified", reason="Passed.", now=now)
+
+
+@pytest.mark.parametrize("end", [ends_pause, ends_pause_with_a_qualification])
+def test_after_a_pause_only_new_answers_are_looked_at(
+    end: Callable[..., None], tara: Tasker, olga: Any, now: datetime
+) -> None:
     gold_answers(tara, right=0, wrong=10)
     assert (check_taskers(policy=POLICY, now=now + HOUR), kept(tara, "state")) == (1, TaskerState.PAUSED)
-    tasker_return(tasker=tara, reason="We talked.", by=olga, now=now + 2 * HOUR)
+    end(tara, olga, now + 2 * HOUR)
     answers(tara, 1, now=now + 3 * HOUR)
     assert check_taskers(policy=POLICY, now=now + 4 * HOUR) == 0
     gold_answers(tara, right=0, wrong=10, begin=now + 5 * HOUR)
