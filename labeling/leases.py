@@ -265,9 +265,8 @@ def _resume(lapsed: Assignment, slot: int, policy: Policy, now: datetime) -> boo
 
 def _retake_place(lapsed: Assignment) -> bool:
     """Take the picture's place again, if it is free. Gold has no place: the panel it stands for decides."""
-    if not selectors.may_be_free(lapsed, to_resume=True):
-        return False
-    return lapsed.known_id is not None or _take_place(panel=lapsed.panel_id) == 1
+    taken = lapsed.known_id is not None or _take_place(panel=lapsed.panel_id) == 1
+    return taken and selectors.may_be_free(lapsed, to_resume=True)
 
 
 def assignment_heartbeat(

@@ -276,9 +276,9 @@ def lapsed_with_room(tasker: Tasker) -> Assignment | None:
     return lapsed.select_related("image", "panel", "stands_for").order_by("leased_at", "id").first()
 
 
-def _linked_had_it() -> Q:
+def _linked_had_it(*how: Q) -> Q:
     """Say whether a linked tasker has an assignment of the picture, on any of its panels (see _NO_LINKED)."""
-    linked = Assignment.objects.filter(known__isnull=True, tasker__person=models.OuterRef("tasker__person"))
+    linked = Assignment.objects.filter(*how, known__isnull=True, tasker__person=models.OuterRef("tasker__person"))
     linked = linked.exclude(tasker=models.OuterRef("tasker"))
     had = models.Exists(linked.filter(image=models.OuterRef("image")))
     # Gold is available as long as the picture in whose place it was dealt, whoever labeled the gold itself before.
@@ -295,13 +295,17 @@ def _held_by_report() -> Q:
     return Q(stands_for__state=PanelState.HELD) | of_gold
 
 
+_ON_PANEL = Q(state=AssignmentState.LEASED) | Q(response__place__isnull=False)
+
+
 def may_be_free(assignment: Assignment, *, to_resume: bool = False) -> bool:
-    """Say whether the tasker, whose lease ended, may have a free place of the panel, after any pause and link (R6).
+    """Say whether the tasker, whose lease ended, may have a free place of the panel: they are neither paused nor linked
+    with one who is on it (R6). While the panel is locked, no linked tasker comes onto it.
 
     Gold has no place: for it, whether the picture that it stands in for would have one, had it been dealt instead.
     With `to_resume` for resuming a lease, otherwise for a late answer.
     """
-    free = Q(tasker__state=TaskerState.QUALIFIED) & ~_linked_had_it()
+    free = Q(tasker__state=TaskerState.QUALIFIED) & ~_linked_had_it(_ON_PANEL)
     if assignment.known_id is not None:
         free &= _gold_seems_free() & ~_held_by_report() if to_resume else _gold_seems_free()
     return Assignment.objects.filter(free, pk=assignment.pk).exists()

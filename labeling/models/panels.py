@@ -14,9 +14,8 @@ of one table in the order of their primary keys, so that no two transactions wai
 4. known pictures, reports, and rows that are only added: places, responses, rulings, notices, the audit trail.
 
 Every lock is `no_key`: adding a row that refers to a locked one never waits. A claim's lock of its tasker is one that
-claims share. What several requests may still do
-to each other (an account is deleted while its tasker works; of two requests of one tasker, one gives a picture back and
-takes the other's) is decorated with `retry_on_deadlock`.
+claims share. What several requests may still do to each other (an account is deleted while its tasker works; of two
+requests of one tasker, one gives a picture back and takes the other's) is decorated with `retry_on_deadlock`.
 """
 
 import uuid

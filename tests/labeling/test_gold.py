@@ -340,7 +340,8 @@ def test_for_linked_taskers_gold_comes_back_as_the_picture_in_its_place(
 ) -> None:
     tomorrow = now + timedelta(days=1)
     leases.leases_lapse(now=tomorrow)
-    factories.assignment(otto, Panel.objects.get(image__known__isnull=asked == "picture"), now=now)
+    panel = Panel.objects.get(image__known__isnull=asked == "picture")
+    factories.response(otto, panel, now=now, counted=asked == "picture")
     tara.refresh_from_db()
     cast.linked(tara, otto)
     assert leases._resume_lapsed(tara, 1, ALWAYS, tomorrow) == (held if comes else None)

@@ -55,7 +55,19 @@ from monitoring.models import GoldFlag
 from policy.numbers import Policy
 from tests import factories
 from tests.at_once import at_once, until_waiting
-from tests.labeling.cast import Heads, beat, claim, give_back, gold_answer, gold_answers, kept, own, people, submit
+from tests.labeling.cast import (
+    Heads,
+    beat,
+    claim,
+    give_back,
+    gold_answer,
+    gold_answers,
+    kept,
+    linked,
+    own,
+    people,
+    submit,
+)
 from tests.labeling.learning.cast import POLICY, RIGHT, UNSURE, answer, begin, known, pool, ready
 
 pytestmark = [
@@ -506,6 +518,21 @@ def test_an_answer_that_waits_for_a_pause_does_not_count(tara: Tasker, now: date
     _, counted = at_once(on_its_way(partial(pause, tara, now), begun), after(begun, partial(counts, held, now)))
     assert counted is False
     assert kept(held.panel, "answered", "leased") == (0, 0)
+
+
+@pytest.mark.parametrize("first", [beat, counts])
+@pytest.mark.parametrize("second", [beat, counts])
+def test_of_two_linked_taskers_who_come_back_at_once_one_has_a_place(
+    first: Callable[..., Any], second: Callable[..., Any], tara: Tasker, otto: Tasker, now: datetime
+) -> None:
+    one, other = held_by([tara, otto], now)
+    later, begun = now + timedelta(hours=1), Event()
+    leases.leases_lapse(now=later)
+    linked(tara, otto)
+    _, refused = at_once(on_its_way(partial(first, one, later), begun), after(begun, partial(second, other, later)))
+    assert refused == ("place_taken" if second is beat else False)
+    panel = Panel.objects.get(pk=one.panel_id)
+    assert panel.answered + panel.leased == 1
 
 
 def test_two_organizers_answer_once(tara: Tasker, olga: User, now: datetime) -> None:

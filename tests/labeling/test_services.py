@@ -667,6 +667,18 @@ def test_who_is_late_does_not_come_back_onto_a_shared_panel(tara: Tasker, otto: 
     assert (kept(panel, "answered", "leased"), Response.objects.count()) == ((1, 0), 2)
 
 
+def test_of_two_linked_taskers_whose_leases_ended_the_first_answer_counts(
+    tara: Tasker, otto: Tasker, now: datetime
+) -> None:
+    """No answer is thrown away for the sake of one that never comes (R8)."""
+    panel, later = held_by([tara, otto], now), now + timedelta(hours=1)
+    first, second = Assignment.objects.select_related("tasker").order_by("pk")
+    leases.leases_lapse(now=later)
+    linked(tara, otto)
+    assert [submit(held, later).counted for held in (second, first)] == [True, False]
+    assert kept(panel, "answered") == 1
+
+
 def test_an_answer_within_the_lease_counts_beside_that_of_a_linked_tasker(
     tara: Tasker, otto: Tasker, now: datetime
 ) -> None:
