@@ -38,8 +38,8 @@ _LISTS: dict[str, frozenset[str]] = {
 def known_pictures_load(*, policy: Policy, now: datetime, folder: Path = PICTURES) -> int:
     """Import the folder's pictures with their right answers; returns how many are new.
 
-    Another run adds nothing and updates the answers and reasons. The pictures are never labeled. InvalidInput names
-    the picture that is wrong, and nothing is imported.
+    Another run adds nothing and updates the answers and reasons. The pictures are never labeled (R8). InvalidInput
+    names the picture that is wrong, or that is among those to label, and nothing is imported.
     """
     return sum(_load(row, folder, policy, now) for row in listed_pictures(folder))
 
@@ -97,4 +97,10 @@ def _image(row: Mapping[str, Any], folder: Path, size: int, now: datetime) -> Im
     image, _, _ = import_picture(
         data, size=size, origin=Origin.EXAMPLE, source_id=row["file"], now=now, label_from=None, **provenance
     )
+    if image.label_from or image.dealt_at:
+        raise InvalidInput(
+            f"{row['file']} is the same picture as {image.public_id}, which taskers label: they would learn its right "
+            "answers. Leave it out, or take another one.",
+            "labeled_picture",
+        )
     return image

@@ -32,6 +32,7 @@ from labeling.models import (
     StateChange,
     Tasker,
 )
+from labeling.pictures.intake import import_picture
 from labeling.states import tasker_state_change
 from policy.numbers import Policy
 from tests import factories
@@ -346,6 +347,28 @@ def test_a_folder_of_one_s_own_is_taken_in(tmp_path: Path, now: datetime) -> Non
     assert content.known_pictures_load(policy=Policy(), now=now, folder=tmp_path) == 1
     row = KnownPicture.objects.values_list("use", "image__author", "image__origin").get()
     assert row == ("qualification", "Olga", "example")
+
+
+@pytest.mark.parametrize("since", [{"label_from": factories.NOW}, {"dealt_at": factories.NOW}])
+@pytest.mark.parametrize("number", [0, 1], ids=["the same file", "the same pixels in another file"])
+def test_a_picture_that_taskers_label_is_not_one_to_learn_from(
+    since: dict[str, datetime], number: int, tmp_path: Path, now: datetime
+) -> None:
+    """They would have been taught its right answers (R5, R8)."""
+    files = [str(row["file"]) for row in ROWS[:2]]
+    for file in files:
+        shutil.copy(content.PICTURES / file, tmp_path)
+    data = (tmp_path / files[1]).read_bytes()
+    image, _, _ = import_picture(
+        data, size=299, origin=Origin.DATASET, source="test", licence="CC0", now=now, label_from=None
+    )
+    if number:
+        Image.objects.update(original_sha256="0" * 64)
+    Image.objects.update(**since)
+    (tmp_path / "known.json").write_text(json.dumps(ROWS[:2]))
+    refusal = refused(InvalidInput, content.known_pictures_load, policy=Policy(), now=now, folder=tmp_path)
+    assert f"{files[1]} is the same picture as {image.public_id}" in str(refusal)
+    assert (KnownPicture.objects.count(), Image.objects.count()) == (0, 1)
 
 
 def test_a_folder_that_is_not_there_is_named() -> None:
