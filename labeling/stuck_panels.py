@@ -125,7 +125,7 @@ def _panels_asked_in_vain(opened: QuerySet[Panel]) -> Iterable[QuerySet[Panel]]:
     ordered = opened.select_related("image").order_by("waiting_since", "pk")
     reported = Assignment.objects.filter(~Q(problem=""), known__isnull=True)
     linked = Assignment.objects.filter(tasker__person__isnull=False, state__in=_LAPSED, problem="", known__isnull=True)
-    paused_once = StateChange.objects.filter(before=TaskerState.PAUSED, after=TaskerState.QUALIFIED)
+    paused_once = StateChange.objects.filter(before=TaskerState.PAUSED)
     surplus = Response.objects.filter(
         tasker__in=paused_once.values("tasker"), place__isnull=True, assignment__known__isnull=True
     )

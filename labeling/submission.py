@@ -63,7 +63,6 @@ def response_submit(
     Which questions apply (R10) depends on the policy in force when the panel was dealt; `policy_at` returns it.
 
     The response counts while a place is theirs or free, also when it is late; otherwise it is stored as surplus, as is
-    The response counts while a place is theirs or free, also when it is late; otherwise it is stored as surplus, as is
     one of a tasker who was paused meanwhile, one about a picture that an organizer keeps out, and a late one when a
     linked tasker is on the panel (R6). The same response again returns the same receipt; a different one is a
     Conflict (`already_answered`). WrongFields names the fields to change, and nothing is stored.

@@ -1,6 +1,6 @@
 """More taskers for a picture (R19), and the panels that nobody left may finish, each with its cause (R7, R8)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -406,7 +406,8 @@ def test_who_let_it_lapse_may_take_it_up_again_unless_an_account_of_theirs_was_a
     assert found(now) == [(LINKED, 3, 2)], why
 
 
-def test_an_answer_that_came_while_its_tasker_was_paused(now: datetime) -> None:
+@pytest.mark.parametrize("way_back", [(), (TaskerState.LEARNING,)], ids=["at once", "by a qualification"])
+def test_an_answer_that_came_while_its_tasker_was_paused(way_back: Sequence[TaskerState], now: datetime) -> None:
     """It is surplus: its place is free, and who gave it is never asked again, also after the pause."""
     panel, (one, *_) = factories.panel(), people(*"abc")
     held = claim(one, now)
@@ -414,7 +415,8 @@ def test_an_answer_that_came_while_its_tasker_was_paused(now: datetime) -> None:
     said: dict[str, Any] = {"tasker": held.tasker, "code": "test", "reason": "test", "now": now}
     tasker_state_change(after=TaskerState.PAUSED, **said)
     submit(held, now)
-    tasker_state_change(after=TaskerState.QUALIFIED, **said)
+    for state in (*way_back, TaskerState.QUALIFIED):
+        tasker_state_change(after=state, **said)
     assert (kept(panel, "missing"), found(now)) == (3, [(SEEN, 3, 2)])
 
 
