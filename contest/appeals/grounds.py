@@ -185,5 +185,6 @@ def _at_stake(stake: Stake) -> Q:
     How the stake ended does not matter: the break that ended it may be overruled, and what was paid is taken back for
     a break found later. Nor do breaks: which pictures break a defense is public with their release only (R24).
     """
-    begun, until = Q(decided_at__gte=stake.staked_at), pictures_count_until(stake)
+    begun, ends = Q(decided_at__gte=stake.staked_at), [pictures_count_until(stake), stake.defense.retired_at]
+    until = min((each for each in ends if each is not None), default=None)
     return begun if until is None else begun & Q(sent_at__lt=until)

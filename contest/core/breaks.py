@@ -205,14 +205,14 @@ def _is_case(prediction: Prediction, ruling: Ruling) -> bool:
 
 def breaks_derive(*, now: datetime) -> int:
     """Record the mistakes that follow from rulings made after a picture's runs were assessed; return how many (R22)."""
-    found = {(each.defense_id, each.image_id): each for each in _mistakes_without_break()}
+    found = {(each.defense_id, each.image_id): each for each in unrecorded_mistakes()}
     rulings = newest_rulings({image for _, image in found})
     # Each locks its defense, in the order of their numbers, as all code does (contest.defenses.stake_ends).
     in_order = sorted(found.values(), key=lambda each: (each.defense_id, each.image_id))
     return sum(_break_if_mistaken(each, rulings[each.image_id], now) for each in in_order)
 
 
-def _mistakes_without_break() -> QuerySet[Prediction]:
+def unrecorded_mistakes() -> QuerySet[Prediction]:
     """Return mistakes in assessed runs that are not recorded under the newer ruling, the first round last."""
     newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
     later = Ruling.objects.filter(~Exists(newer), number__gt=1, verdict=Verdict.VALID)

@@ -9,7 +9,7 @@ from common.times import to_the_second
 from contest.core.enums import BuildState, MessageKind
 from contest.core.stuck_panels import StuckGroup, read_stuck_groups
 from contest.outbox.models import Digest, Message
-from contest.outbox.posting import AGAIN_AFTER, given_up_letters
+from contest.outbox.posting import AGAIN_AFTER, UNDER_WAY, given_up_letters, lost_letters
 from contest.outbox.writing import notify
 from contest.releases.models import ReleaseBuild, ReleaseLetter
 from policy.selectors import policy_at
@@ -71,13 +71,14 @@ def _notify_stuck(group: StuckGroup, now: datetime) -> int:
 
 
 def notify_given_up(*, now: datetime) -> int:
-    """Tell once a day of letters that were given up in the last one; return how many are told.
+    """Tell once a day of letters that were given up or lost under way in the last one; return how many are told.
 
     Its own letters are not counted: where no mail leaves at all, they are given up too.
     """
-    lately = {"not_before__gte": now - _DAY + AGAIN_AFTER}
     own = Message.objects.exclude(kind=MessageKind.LETTERS_GIVEN_UP)
-    rows = [given_up_letters(of).filter(**lately) for of in (own, Digest.objects.all(), ReleaseLetter.objects.all())]
+    kinds = (own, Digest.objects.all(), ReleaseLetter.objects.all())
+    rows = [given_up_letters(of).filter(not_before__gte=now - _DAY + AGAIN_AFTER) for of in kinds]
+    rows += [lost_letters(of, now=now).filter(taken_at__gte=now - _DAY - UNDER_WAY) for of in kinds]
     if not (count := sum(each.count() for each in rows)):
         return 0
     errors = [error for each in rows for error in each.order_by("-pk").values_list("error", flat=True)[:1]]

@@ -37,7 +37,7 @@ def notify_of_facts(*, now: datetime) -> int:
 
     A kind that fails does not stop the others: all errors are raised together at the end, as one ExceptionGroup.
     """
-    count, failed = 0, []
+    count, failed = 0, dict[str, Exception]()
     for tell in _TELL:
         try:
             count += tell(now=now)
@@ -45,9 +45,9 @@ def notify_of_facts(*, now: datetime) -> int:
             raise
         except Exception as error:  # whatever it is, only this kind fails
             log.exception("message_kind_failed", kind=tell.__name__)
-            failed.append(error)
+            failed[tell.__name__] = error
     if failed:
-        raise ExceptionGroup(f"{len(failed)} kinds of messages were not written", failed)
+        raise ExceptionGroup(f"not written: {', '.join(failed)}", list(failed.values()))
     return count
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from email import message_from_bytes, policy
 from email.message import EmailMessage as Parsed
 from pathlib import Path
@@ -17,12 +17,10 @@ from contest.core.enums import MessageKind, MessageRate
 from contest.outbox.kinds import KINDS
 from contest.outbox.letters import digest_mail_of, mail_of
 from contest.outbox.models import Digest, Message, Posted
-from contest.outbox.posting import MAX_TRIES, NOBODY, failing_letters, lost_letters, post_again
+from contest.outbox.posting import MAX_TRIES, NOBODY, UNDER_WAY, failing_letters, lost_letters, post_again
 from contest.releases.models import ReleaseLetter
 
 _SMTP = "common.mail.EmailBackend"
-# Sending a letter takes at most this long: EMAIL_TIMEOUT for each answer, and MAX_ANSWER_SECONDS for the last two.
-_UNDER_WAY = timedelta(minutes=5)
 _BETWEEN = b"-" * 79
 # A letter's name: its kind and its number.
 _TABLES: dict[str, QuerySet[Any]] = {
@@ -82,7 +80,7 @@ def letter_rows(*, now: datetime) -> QuerySet[Any]:
 
 
 def _listed(name: str, rows: QuerySet[Any], now: datetime) -> QuerySet[Any]:
-    wanted = rows if shows_all_letters() else failing_letters(rows) | lost_letters(rows, before=now - _UNDER_WAY)
+    wanted = rows if shows_all_letters() else failing_letters(rows) | lost_letters(rows, now=now)
     named = wanted.annotate(name=Value(name, CharField()), number=F("pk"), made=F(_MADE[name]))
     listed: QuerySet[Any] = named.order_by().values("name", "number", "made")
     return listed
@@ -129,7 +127,7 @@ def _state_in_words(row: Posted, now: datetime) -> tuple[str, str, bool]:
     assert row.taken_at is not None, "asked of what a sweep took"
     if row.error == NOBODY:
         return "open", "not sent", False
-    if row.taken_at > now - _UNDER_WAY:
+    if row.taken_at > now - UNDER_WAY:
         return "open", "under way", False
     return "rejected", "lost under way: it may have arrived", True
 

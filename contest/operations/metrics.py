@@ -14,7 +14,7 @@ from contest.core.stuck_panels import stuck_groups
 from contest.operations import stages
 from contest.operations.sweep_health import SweepState, sweep_health
 from contest.outbox.models import Digest, Message
-from contest.outbox.posting import failing_letters, given_up_letters
+from contest.outbox.posting import failing_letters, given_up_letters, lost_letters
 from contest.releases.models import ReleaseLetter
 from labeling.enums import PanelState, StuckCause
 from labeling.models import Panel
@@ -50,7 +50,7 @@ def pipeline_metrics(*, now: datetime) -> list[Metric]:
         _leases(now),
         *_runs(now),
         _rulings(),
-        _letters(),
+        _letters(now),
         *_sweeps(now),
     ]
 
@@ -111,11 +111,12 @@ def _rulings() -> Metric:
     return _by_state("unanimous_rulings", "Pictures by the verdict that holds.", counts, label="verdict")
 
 
-def _letters() -> Metric:
+def _letters(now: datetime) -> Metric:
     kinds = (Message.objects.all(), Digest.objects.all(), ReleaseLetter.objects.all())
-    failed, lost = (sum(of(rows).count() for rows in kinds) for of in (failing_letters, given_up_letters))
-    counts = {"due_again": failed - lost, "given_up": lost}
-    return _by_state("unanimous_letters_not_sent", "Letters that could not be sent.", counts)
+    failed, given_up = (sum(of(rows).count() for rows in kinds) for of in (failing_letters, given_up_letters))
+    lost = sum(lost_letters(rows, now=now).count() for rows in kinds)
+    counts = {"due_again": failed - given_up, "given_up": given_up, "lost_under_way": lost}
+    return _by_state("unanimous_letters_not_sent", "Letters that could not be sent, or maybe not.", counts)
 
 
 def _sweeps(now: datetime) -> list[Metric]:

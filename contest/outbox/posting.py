@@ -24,6 +24,8 @@ MAX_TRIES = 5
 # The most letters of one sweep, and how long it begins others, so that other due work does not wait for a slow server.
 BATCH_SIZE = 50
 MAX_SWEEP = timedelta(minutes=5)
+# Sending a letter takes at most this long: some seconds for each answer of the mail server, and a minute for the last.
+UNDER_WAY = timedelta(minutes=10)
 NOBODY = "Its reader has no address, or may not be told any more."
 _MAX_ERROR_CHARACTERS = Posted._meta.get_field("error").max_length or 0
 log = structlog.get_logger(__name__)
@@ -79,10 +81,10 @@ def given_up_letters(rows: QuerySet[Any]) -> QuerySet[Any]:
     return failing_letters(rows).filter(tries__gte=MAX_TRIES)
 
 
-def lost_letters(rows: QuerySet[Any], *, before: datetime) -> QuerySet[Any]:
+def lost_letters(rows: QuerySet[Any], *, now: datetime) -> QuerySet[Any]:
     """Return the letters that a killed sweep had taken, or that the mail server did not confirm: whether they were sent
     is unknown."""
-    return rows.filter(taken_at__lt=before, sent_at__isnull=True).exclude(error=NOBODY)
+    return rows.filter(taken_at__lt=now - UNDER_WAY, sent_at__isnull=True).exclude(error=NOBODY)
 
 
 def post_again(rows: QuerySet[Any]) -> int:

@@ -14,7 +14,7 @@ from adjudication.schema import release_format as form
 from adjudication.signatures.key_files import sync_to_disk
 from contest.releases import tables
 from contest.releases.archive import Archive, PackedFile, deflate, stored_file
-from contest.releases.contest_tables import write_contest_tables
+from contest.releases.contest_tables import last_audit_number, write_contest_tables
 from contest.releases.derived_files import write_derived_files
 from contest.releases.files import Progress, ReleaseFolder
 from contest.releases.manifest import manifest_text
@@ -40,7 +40,8 @@ class ReleaseContent:
     """A release without its manifest: files under `path`, hashes of all but the pictures, rows per table.
 
     `packed` are the text files as they will lie in the zip. `pictures` is a text file that lists the pictures in
-    ascending order of their paths: a week can have a hundred thousand.
+    ascending order of their paths: a week can have a hundred thousand. `last_audit_number` is that of the last row of
+    the audit trail, 0 without any.
     """
 
     path: Path
@@ -48,6 +49,7 @@ class ReleaseContent:
     packed: dict[str, Future[PackedFile]]
     counts: dict[str, int]
     pictures: Path
+    last_audit_number: int
 
     def _pictures(self) -> Iterator[_PictureFile]:
         with self.pictures.open(encoding="ascii") as lines:
@@ -120,7 +122,7 @@ def write_week(workplace: Path, week: Week, view: Snapshot, packer: Executor, pr
         for name in folder.hashes
         if name != form.PARQUET  # which is packed inside
     }
-    return ReleaseContent(path, folder.hashes, packed, counts, workplace / "pictures")
+    return ReleaseContent(path, folder.hashes, packed, counts, workplace / "pictures", last_audit_number(week))
 
 
 def _write_pictures(folder: ReleaseFolder, workplace: Path, week: Week) -> dict[str, int]:

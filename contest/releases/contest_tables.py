@@ -4,11 +4,9 @@ Each states what happened in its week, as known at the end of the week: what is 
 and causes no errata of this one. All functions run inside `contest.releases.snapshot.snapshot`.
 """
 
-import csv
 from datetime import datetime
 from functools import reduce
 from operator import or_
-from pathlib import Path
 
 from django.db.models import Case, F, Max, QuerySet, When
 
@@ -243,8 +241,7 @@ def _audit_rows(week: Week) -> Rows:
 
     A row of a week that is sealed after the week was published is in the next release: errata have the same rows.
     """
-    found = seals().filter(number__gt=_last_before(week), number__lte=_last_until(week))
-    for seal in found.iterator(chunk_size=1_000):
+    for seal in _audit_seals(week).iterator(chunk_size=1_000):
         entry = seal.entry
         yield (
             seal.number,
@@ -260,6 +257,16 @@ def _audit_rows(week: Week) -> Rows:
         )
 
 
+def last_audit_number(week: Week) -> int:
+    """Return the number of the last row of the audit trail in the release of a week, 0 where it has none."""
+    last: int | None = _audit_seals(week).aggregate(last=Max("number"))["last"]
+    return last or 0
+
+
+def _audit_seals(week: Week) -> QuerySet[AuditSeal]:
+    return seals().filter(number__gt=_last_before(week), number__lte=_last_until(week))
+
+
 def _last_before(week: Week) -> int:
     """Return the last number in the newest part of the nearest earlier week that has any, as the verifier does."""
     newest = {part.week: part for part in Release.objects.filter(week__lt=week.name).order_by("week", "part")}
@@ -273,15 +280,16 @@ def _last_until(week: Week) -> int:
 
 
 def _last_in(part: Release) -> int:
-    return _last_sealed(week_called(part.week)) if part.last_audit_number is None else part.last_audit_number
+    if part.last_audit_number is not None:
+        return part.last_audit_number
+    # A part of before the number was recorded has no row that was sealed after the one of its own publication.
+    own = AuditSeal.objects.filter(entry__action="release.publish", entry__at=part.released_at)
+    return _last_sealed(week_called(part.week), before=own.order_by("number").first())
 
 
-def _last_sealed(week: Week) -> int:
-    last: int | None = AuditSeal.objects.filter(entry__at__lt=week.end).aggregate(last=Max("number"))["last"]
+def _last_sealed(week: Week, *, before: AuditSeal | None = None) -> int:
+    found = AuditSeal.objects.filter(entry__at__lt=week.end)
+    if before is not None:
+        found = found.filter(number__lt=before.number)
+    last: int | None = found.aggregate(last=Max("number"))["last"]
     return last or 0
-
-
-def last_audit_number(folder: Path) -> int:
-    """Return the number of the last row of the audit trail in a release, 0 where it has none."""
-    with (folder / form.AUDIT).open(encoding="utf-8", newline="") as file:
-        return max((int(row["number"]) for row in csv.DictReader(file)), default=0)

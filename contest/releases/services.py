@@ -27,7 +27,7 @@ from adjudication.verifier.untrusted_files import MAX_FILE_BYTES, MAX_MANIFEST_B
 from common.audit.seals import seal_entries
 from common.audit.trail import audit
 from common.errors import Conflict, InvalidInput, NotFound, required
-from contest.core.breaks import breaks_derive, recorded_mistakes
+from contest.core.breaks import breaks_derive, recorded_mistakes, unrecorded_mistakes
 from contest.core.models import Release
 from contest.core.publication import released
 from contest.core.week_pictures import (
@@ -41,7 +41,7 @@ from contest.core.weeks import week_at, week_called, zone_of_week
 from contest.ledger.models import LedgerEntry
 from contest.releases.board_tables import cases_of_pictures, decisions_on_pictures, examinations, motions_of, within
 from contest.releases.content import ReleaseContent, copy_pictures, write_week
-from contest.releases.contest_tables import decisions_of, last_audit_number, public_attacks_of_week
+from contest.releases.contest_tables import decisions_of, public_attacks_of_week
 from contest.releases.files import Progress
 from contest.releases.folders import copy_folder, same_folder
 from contest.releases.keys import copy_public_keys
@@ -163,6 +163,8 @@ def _write_content(
         facts = _facts(week)
         if any(facts["waiting"].values()) and not incomplete:
             raise _under_way(week)
+        if unrecorded_mistakes().exists():  # by a ruling of this moment: verifiers would miss the break
+            raise Conflict("A ruling was made at this moment. Nothing was released; try again.", "release_overtaken")
         _refuse_ahead(week)
         content = write_week(workplace, week, view, packer, progress)
     copy_pictures(workplace, content, progress)
@@ -219,15 +221,19 @@ def _policy_rows(week: Week) -> list[PolicyVersion]:
 
 def waiting_pictures(week: Week) -> dict[str, int]:
     """Return how many pictures of `week` wait, by what they wait for: the keys of WAITING_WORDS."""
-    waits = _waiting(week, _numbers(_policy_rows(week)))
-    gave_up = _given_up(week).values("image").distinct().count() if waits["runs"] else 0
+    policies = _numbers(_policy_rows(week))
+    waits = _waiting(week, policies)
+    gave_up = _given_up(week, policies).values("image").distinct().count() if waits["runs"] else 0
     return waits | {"runs": max(0, waits["runs"] - gave_up), "gave_up": gave_up}
 
 
 def _waiting(week: Week, policies: dict[int, Policy]) -> dict[str, int]:
-    rounds = min(policy.evaluation_runs for policy in policies.values())
     images = images_of_week(week)
-    return count_waiting_for_verdict(images) | {"runs": _waiting_for_runs(images, rounds)}
+    return count_waiting_for_verdict(images) | {"runs": _waiting_for_runs(images, _rounds(policies))}
+
+
+def _rounds(policies: dict[int, Policy]) -> int:
+    return min(policy.evaluation_runs for policy in policies.values())
 
 
 def _kept_out(week: Week) -> int:
@@ -252,9 +258,10 @@ def _valid(images: QuerySet[Image]) -> QuerySet[Ruling, Any]:
     return rulings_in_force().filter(verdict=Verdict.VALID, image__in=images).values("image")
 
 
-def _given_up(week: Week) -> QuerySet[RunItem]:
-    """The places of the week's valid pictures in runs that gave up, of defenses in force."""
-    return items_given_up().filter(image__in=_valid(images_of_week(week)), defense__in=defenses_in_force())
+def _given_up(week: Week, policies: dict[int, Policy]) -> QuerySet[RunItem]:
+    """The places of the week's valid pictures in runs that gave up, of defenses in force, in rounds it waits for."""
+    valid = _valid(images_of_week(week))
+    return items_given_up().filter(image__in=valid, defense__in=defenses_in_force(), round__lte=_rounds(policies))
 
 
 def _under_way(week: Week) -> Conflict:
@@ -274,7 +281,8 @@ def _under_way(week: Week) -> Conflict:
 
 
 def _gave_up_words(week: Week) -> str:
-    rows = _given_up(week).order_by("defense__name", "run__fault").values_list("defense__name", "run__fault").distinct()
+    found = _given_up(week, _numbers(_policy_rows(week))).order_by("defense__name", "run__fault")
+    rows = found.values_list("defense__name", "run__fault").distinct()
     names = ", ".join(f"{name} ({fault})" for name, fault in rows)
     return f" Runs of {names} gave up: try them again on the page of the scoring queue."
 
@@ -331,19 +339,14 @@ def _publish(
 ) -> ReleaseResult:
     """Put folder and zip in their place and record them; the record commits when they are there."""
     folder = out / form.release_name(week.name, part.number)
-    there = same_folder(
-        content.path, folder, but=form.SIGNATURE
-    )  # before the lock that others wait for: there may be much to read
-    values = {
-        "counts": content.counts,
-        "bytes": archive.stat().st_size,
-        "released_at": now,
-        "last_audit_number": last_audit_number(content.path),
-    }
+    # Before the lock that others wait for: there may be much to read.
+    there = same_folder(content.path, folder, but=form.SIGNATURE)
+    packed = {"bytes": archive.stat().st_size, "last_audit_number": content.last_audit_number}
+    values = {"counts": content.counts, "released_at": now, **packed}
     with transaction.atomic():
         release, new = _record(week, part, manifest_sha256, values)
-        if release.bytes != values["bytes"]:  # packed anew, by another version of the library
-            Release.objects.filter(pk=release.pk).update(bytes=values["bytes"])
+        # Packed by another version of the library, or recorded by one of this project without the number.
+        Release.objects.filter(pk=release.pk).exclude(**packed).update(**packed)
         if not there:
             _put(content.path, folder)
         os.replace(archive, out / archive.name)

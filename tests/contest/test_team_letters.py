@@ -490,7 +490,7 @@ def test_a_letter_that_fails_for_ever_is_given_up_and_organizers_see_it(
         for sample in metric.samples
         if sample.name == "unanimous_letters_not_sent"
     }
-    assert shown == {("due_again",): 0, ("given_up",): 2}
+    assert shown == {("due_again",): 0, ("given_up",): 2, ("lost_under_way",): 0}
     assert "2 letters failed to be sent" in [each.words for each in organizer_overview(now=ENDED)["waits"]]
 
 

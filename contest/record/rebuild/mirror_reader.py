@@ -55,7 +55,7 @@ class MirroredRelease:
 
     def rows(self, name: str) -> Iterator[Values]:
         """Yield the rows of a table; none of one that the release's revision has not."""
-        if name in release_tables.tables_of(self.manifest["revision"]):
+        if name in release_tables.tables_of(self.manifest.get("revision", 1)):
             with (self.folder / name).open(encoding="utf-8", newline="") as file:
                 yield from (Values(release_tables.values(name, row)) for row in csv.DictReader(file))
 

@@ -22,7 +22,7 @@ from contest.operations.tasks import write_messages
 from contest.outbox.grouped_facts import GROUPING_DELAY, MAX_FACT_AGE
 from contest.outbox.letters import write_message
 from contest.outbox.models import Message, NotifiedFact
-from contest.outbox.posting import MAX_TRIES
+from contest.outbox.posting import MAX_TRIES, UNDER_WAY
 from contest.releases.models import ReleaseBuild
 from contest.teams.models import Entitlement, EntitlementStep
 from labeling.models import Image
@@ -338,6 +338,15 @@ def test_letters_given_up_are_told_once_a_day_and_not_of_themselves(red: Team) -
     assert all_are_given_up(SETTLED + 2 * DAY) == [0, 0], "or it would tell of itself for ever"
 
 
+def test_letters_lost_under_way_are_told_once_a_day(red: Team) -> None:
+    organizer()
+    told(red)
+    Message.objects.update(taken_at=SETTLED, tries=1, error="no answer to the text")
+    later = SETTLED + UNDER_WAY
+    assert [twice(notify_given_up, at) for at in (later, later + DAY / 60, later + 2 * DAY)] == [[0, 0], [1, 0], [0, 0]]
+    assert "no answer to the text" in text_of(MessageKind.LETTERS_GIVEN_UP, "olga")
+
+
 # All of them ---------------------------------------------------------------------------------------------------------
 
 
@@ -356,7 +365,7 @@ def test_a_kind_that_fails_silences_no_other_and_the_sweep_is_noted_as_failed(
     monkeypatch.setattr("django.utils.timezone.now", lambda: LATER)
     fails = Mock(side_effect=KeyError("defense"), __name__="notify_not_eligible")
     monkeypatch.setattr(sweeps, "_TELL", (fails, *sweeps._TELL[1:]))
-    with pytest.raises(ExceptionGroup, match="1 kinds of messages were not written"):
+    with pytest.raises(ExceptionGroup, match="not written: notify_not_eligible"):
         write_messages.run()
     assert {VERDICTS, VALID, BROKE, BROKEN} == set(Message.objects.values_list("kind", flat=True))
     assert SweepRun.objects.get(name=write_messages.name).failing_since == LATER

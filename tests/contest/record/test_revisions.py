@@ -14,6 +14,7 @@ from adjudication.schema import release_format as form
 from adjudication.schema import release_tables
 from adjudication.verifier.untrusted_files import NotARelease
 from adjudication.verify import verify
+from contest.record.rebuild.mirror_reader import MirroredRelease
 from contest.releases.services import release_week
 from labeling.enums import PanelState
 from labeling.models import Panel, Report
@@ -119,6 +120,11 @@ def test_a_file_that_a_revision_does_not_have_is_found(week: Path) -> None:
     assert verify(week).differences == [
         "manifest.json: attacks.csv: recorded an extra file, follows no such file [R39]"
     ]
+
+
+def test_a_mirror_reads_no_table_that_a_revision_does_not_have(week: Path) -> None:
+    _made_as_of(week, 1)
+    assert list(MirroredRelease(week, {}).rows(form.AUDIT)) == []
 
 
 NEWER: list[dict[str, Any]] = [{"revision": form.REVISION + 1}, {"rule_book": "3"}]

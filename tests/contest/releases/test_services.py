@@ -280,12 +280,23 @@ def test_breaks_under_a_newer_ruling_are_in_the_release(
     assert not _release(out, incomplete=incomplete).new
 
 
+def test_nothing_is_released_while_a_ruling_is_new(
+    contest: cast.Contest, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may commit after the breaks were recorded, and before the content is read (R29)."""
+    monkeypatch.setattr(services, "breaks_derive", lambda now: _overruled(contest))
+    assert "try again" in refused("release_overtaken", _release, out).message
+    monkeypatch.undo()
+    assert verify(_release(out).folder).differences == []
+
+
 def test_who_is_refused_a_week_learns_which_runs_gave_up_and_what_to_do(contest: cast.Contest, out: Path) -> None:
     """By themselves they never go on (R30): an image that its registry no longer has would hold back every week."""
     gone, old = cast.defense(3, name="Small net"), cast.defense(4, name="Old net", retired_at=cast.MONDAY)
     for case, turn in (("valid bird", 1), ("valid bicycle", 1), ("valid bicycle", 2)):
         cast.faulted(gone, contest.images[case], turn, Fault.IMAGE_PULL)
     cast.faulted(old, contest.images["valid bird"], 1, Fault.PLATFORM)
+    cast.faulted(cast.defense(5, name="Further rounds"), contest.images["valid bird"], 9, Fault.PLATFORM)
     assert services.waiting_pictures(WEEK) == {
         **dict.fromkeys(("panel", "answers", "report", "ruling", "runs"), 0),
         "gave_up": 2,

@@ -167,8 +167,13 @@ def test_rows_of_a_release_that_is_not_here_are_noted(made: list[ReleaseResult],
     assert [note for note in found.notes if note.startswith("audit trail: rows ")]
 
 
-def test_a_row_that_comes_late_is_in_the_next_release(made: list[ReleaseResult], olga: User, tmp_path: Path) -> None:
+@pytest.mark.parametrize("recorded", [True, False], ids=["", "released before the last number was recorded"])
+def test_a_row_that_comes_late_is_in_the_next_release(
+    recorded: bool, made: list[ReleaseResult], olga: User, tmp_path: Path
+) -> None:
     """R39: an act that began in a released week and ended after it; the releases go on where the last one ended."""
+    if not recorded:
+        Release.objects.update(last_audit_number=None)
     third = cast.week_named("2026-W49", "UTC")
     late = {"late": [1]}
     audit("policy.record", by=olga, subject=late, why="Late.", now=cast.W47.start, published=True)
