@@ -135,12 +135,17 @@ export class Device {
         /** @type {Kept | null} */
         let reason = null;
         const before = await drafts.get(assignment);
-        if ((await outbox.get(assignment)) || (await receipts.get(assignment))) reason = { submitted: true };
+        const queued = !this.#done.has(assignment) && (await outbox.get(assignment));
+        if (queued || (await receipts.get(assignment))) reason = { submitted: true };
         else if (before && before.revision >= revision) reason = { newer: true };
-        else await drafts.put(draft);
+        else {
+          await drafts.put(draft);
+          await outbox.delete(assignment); // what came back and could not be taken out: the next page would send it
+        }
         return reason;
       });
       this.#unkept.drafts.delete(assignment);
+      if (!refused) this.#done.delete(assignment);
       return refused ?? { savedAt: new Date(draft.savedAt) };
     } catch {
       this.#unkept.drafts.set(assignment, draft);

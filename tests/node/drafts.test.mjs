@@ -126,6 +126,22 @@ for (const [calls, inDatabase, why] of [
   }
 }
 
+test("an answer that came back, where the device lets nothing go, stays a draft and is never sent", async (context) => {
+  const device = new Device("tara");
+  await device.queue(answer("A-1", 4));
+  const [queued] = await device.outbox();
+  const store = globalThis.IDBObjectStore.prototype;
+  const full = () => { throw new DOMException("full", "QuotaExceededError"); };
+  const broken = ["put", "delete"].map((call) => context.mock.method(store, call, full));
+  await device.giveBack(queued);
+  assert.deepEqual(await device.keep("A-1", 6, form("definitely_no")), { unkept: true });
+  assert.equal((await device.draftOf("A-1")).revision, 6, "the next stroke is in this page");
+  for (const each of broken) each.mock.restore();
+  assert.ok((await device.keep("A-1", 7, form("definitely_no"))).savedAt);
+  const next = new Device("tara");
+  assert.deepEqual([(await next.draftOf("A-1")).revision, await next.outbox()], [7, []]);
+});
+
 test("where the browser keeps nothing the page does, and says that it may lose it", async () => {
   globalThis.indexedDB = { open: () => { throw new Error("private window"); } };
   const device = new Device("tara");
