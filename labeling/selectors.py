@@ -61,8 +61,8 @@ def open_assignments(tasker: Tasker) -> list[Assignment]:
 # The columns that labeling reads of a lease and related rows: each further column costs a microsecond per label.
 _LEASE = tuple(field.name for field in Assignment._meta.concrete_fields)
 PICTURE = ("id", "pixels_sha256", "width", "height")
-_PANEL = ("size", "answered", "leased", "missing", "state", "dealt_at", "waiting_since", "full_at")
-_KNOWN = ("accepts_bird", "accepts_bicycle", "outline", "min_iou_percent", "complete", "unoccluded", "real")
+_PANEL = ("image", "size", "answered", "leased", "missing", "state", "dealt_at", "waiting_since", "full_at")
+_KNOWN = ("accepts_bird", "accepts_bicycle", "outline", "min_iou_percent", "complete", "unoccluded", "real", "held_at")
 _TASKER = Parameter("tasker", models.BigIntegerField())
 _PERSON = Parameter("person", models.BigIntegerField())
 _open_assignments = PreparedLookup(
@@ -91,8 +91,7 @@ _own_assignment = PreparedLookup(
             *_LEASE,
             *(f"image__{name}" for name in PICTURE),
             *(f"panel__{name}" for name in _PANEL),
-            "stands_for__state",
-            "stands_for__dealt_at",
+            *(f"stands_for__{name}" for name in ("state", "dealt_at", "image")),
             *(f"known__{name}" for name in _KNOWN),
         )
         # The sum prevents use of the index on taskers, which would read all their assignments (docs/decisions/0005).

@@ -104,9 +104,11 @@ def outline_gate_of(assignment: Assignment, policy_at: Callable[[datetime], Poli
 
 
 def _is_kept_out(assignment: Assignment) -> bool:
-    """Say whether an organizer keeps the picture out: no ruling may come of it (R19). For gold, the picture that it
-    stands for decides (R6)."""
-    asked_on = assignment.stands_for or assignment.panel
+    """Say whether an organizer keeps the picture out: no ruling may come of it (R19). For gold, whether the gold or the
+    picture that it stands for is kept out: its receipt is as for an ordinary picture (R6)."""
+    asked_on, known = assignment.stands_for or assignment.panel, assignment.known
+    if known is not None and known.held_at is not None and is_kept_out(assignment.image_id):
+        return True
     return asked_on.state == PanelState.HELD and is_kept_out(asked_on.image_id)
 
 

@@ -301,6 +301,20 @@ def test_where_the_picture_is_kept_out_neither_counts(
     assert not any(submit(held, tomorrow).counted for _ in range(2)), "nor does the same again say otherwise"
 
 
+@pytest.mark.parametrize("lapsed", [False, True])
+def test_an_answer_about_a_picture_that_another_reported_and_that_is_kept_out_does_not_count(
+    lapsed: bool, held: Assignment, otto: Tasker, olga: User, now: datetime
+) -> None:
+    """Gold as any other picture: the receipt would show which it is (R6)."""
+    tomorrow = now + timedelta(days=1)
+    if lapsed:
+        leases.leases_lapse(now=tomorrow)
+    theirs = factories.assignment(otto, held.panel, state=AssignmentState.RELEASED, known=held.known)
+    report_create(**cast.own(theirs), kind=ReportKind.OFFENSIVE, words="", now=tomorrow)
+    report_decide(image=held.image, decision=ReportDecision.KEPT_OUT, reply="A wound.", by=olga, now=tomorrow)
+    assert not any(submit(held, tomorrow).counted for _ in range(2)), "nor does the same again say otherwise"
+
+
 def test_a_picture_that_another_reported_is_not_taken_up_again_until_it_is_decided(
     held: Assignment, tara: Tasker, otto: Tasker, olga: User, now: datetime
 ) -> None:
