@@ -161,11 +161,10 @@ def _lease(
         "expires_at": now + timedelta(seconds=policy.lease_seconds),
     }
     if gold:
-        leased, (taken,) = _lease_gold(lease, known=gold.known_id, most_uses=policy.gold_most_uses)
+        use = {"known": gold.known_id, "most_uses": policy.gold_most_uses}
+        leased, (taken,) = _lease_gold(lease, **use, person_as_read=tasker.person or 0)
     else:
-        leased, (taken,) = _lease_place(lease, panel=panel_id)
-    if leased.person != (tasker.person or tasker.pk):
-        raise IntegrityError("The tasker's links changed since they were read.")
+        leased, (taken,) = _lease_place(lease, panel=panel_id, person_as_read=tasker.person or 0)
     if taken:
         return leased
     _forget_lease(assignment=leased.pk)
@@ -208,12 +207,13 @@ class _HeldRow(RawSQL):
         return f"({self.sql} FOR SHARE)", self.params
 
 
-# A pause or a link waits for the lease and finds it, or the lease waits and has what they changed: no person, which the
-# database refuses, or another one.
-_PERSON = f"SELECT COALESCE(person, id) FROM labeling_tasker WHERE id = %s AND state = '{TaskerState.QUALIFIED}'"
-_add_lease = PreparedInsert(
-    "add_lease", Assignment, person=_HeldRow(_PERSON, [Parameter("tasker_id", BigIntegerField())])
-)
+# A pause or a link waits for the lease and finds it, or the lease waits and finds no tasker in the state and with the
+# links that were read: the database refuses a lease without a person.
+_PERSON = f"""
+    SELECT COALESCE(person, id) FROM labeling_tasker
+    WHERE id = %s AND state = '{TaskerState.QUALIFIED}' AND COALESCE(person, 0) = %s"""
+_AS_READ = [Parameter(name, BigIntegerField()) for name in ("tasker_id", "person_as_read")]
+_add_lease = PreparedInsert("add_lease", Assignment, person=_HeldRow(_PERSON, _AS_READ))
 _lease_gold = PreparedTogether("lease_gold", _add_lease, _use_gold)
 _lease_place = PreparedTogether("lease_place", _add_lease, _take_place)
 

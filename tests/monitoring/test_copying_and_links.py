@@ -145,6 +145,20 @@ def test_who_was_linked_since_they_signed_in_gets_no_place_beside_the_other(
     assert [panel.assignments.count() for panel in (shared, alone)] == [2, 1]
 
 
+@pytest.mark.both("own SQL compares the person as read")
+@pytest.mark.parametrize("late", [2, 0], ids=["the newest account", "the oldest, whose number becomes the group's"])
+def test_no_number_of_a_group_hides_a_link_since_they_signed_in(
+    late: int, declare: Declare, people: list[Tasker], now: datetime
+) -> None:
+    others, shared = [each for each in (0, 1, 2) if each != late], factories.panel(size=5)
+    for each in others:
+        claim(people[each], now)
+    declare(*others), declare(late, 1)
+    asked = {"tasker": people[late], "holding": (), "policy": POLICY, "now": now, "rng": Random(1)}
+    assert isinstance(leases.assignment_next(**asked), leases.NothingLeft)
+    assert shared.assignments.count() == 2
+
+
 def test_who_is_no_longer_linked_since_they_signed_in_gets_the_picture(
     declare: Declare, people: list[Tasker], olga: User, now: datetime
 ) -> None:
