@@ -5,8 +5,8 @@ organizer invites taskers, lets one label again, or ends a wrong link.
 
 The search is quick however many panels are open. With as many people as a panel has places, a panel can be stuck only
 where it has assignments beyond its counted answers: for the board (R19), before an answer was voided, by an account
-linked or paused since, or where a tasker reported the picture. Those are few and have indexes. With fewer people than
-places every panel may be stuck, and only the oldest of each number of missing answers are checked.
+linked since, with a surplus answer (R8), or where a tasker reported the picture. All have indexes. With fewer people
+than places every panel may be stuck, and only the oldest of each number of missing answers are checked.
 """
 
 from collections.abc import Iterable, Mapping
@@ -125,15 +125,13 @@ def _panels_asked_in_vain(opened: QuerySet[Panel]) -> Iterable[QuerySet[Panel]]:
     ordered = opened.select_related("image").order_by("waiting_since", "pk")
     reported = Assignment.objects.filter(~Q(problem=""), known__isnull=True)
     linked = Assignment.objects.filter(tasker__person__isnull=False, state__in=_LAPSED, problem="", known__isnull=True)
-    paused_once = StateChange.objects.filter(before=TaskerState.PAUSED)
-    surplus = Response.objects.filter(
-        tasker__in=paused_once.values("tasker"), place__isnull=True, assignment__known__isnull=True
-    )
+    # Surplus, and answers about gold, whose panels are settled.
+    without_place = Response.objects.filter(place__isnull=True)
     yield ordered.filter(urgent=True)
     yield ordered.filter(pk__in=Response.objects.filter(voided__isnull=False).values("panel"))
     yield ordered.filter(image__in=reported.values("image"))
     yield ordered.filter(image__in=linked.values("image"))
-    yield ordered.filter(pk__in=surplus.values("panel"))
+    yield ordered.filter(pk__in=without_place.values("panel"))
 
 
 # Why ------------------------------------------------------------------------------------------------------------------

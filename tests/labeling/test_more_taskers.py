@@ -406,18 +406,38 @@ def test_who_let_it_lapse_may_take_it_up_again_unless_an_account_of_theirs_was_a
     assert found(now) == [(LINKED, 3, 2)], why
 
 
-@pytest.mark.parametrize("way_back", [(), (TaskerState.LEARNING,)], ids=["at once", "by a qualification"])
-def test_an_answer_that_came_while_its_tasker_was_paused(way_back: Sequence[TaskerState], now: datetime) -> None:
-    """It is surplus: its place is free, and who gave it is never asked again, also after the pause."""
+@cases(
+    "away back why",
+    (TaskerState.PAUSED, [], "at once"),
+    (TaskerState.PAUSED, [TaskerState.LEARNING], "by a qualification"),
+    (TaskerState.LEARNING, [], "an organizer wanted a qualification"),
+)
+def test_an_answer_that_came_while_its_tasker_could_not_label(
+    away: TaskerState, back: Sequence[TaskerState], why: str, now: datetime
+) -> None:
+    """It is surplus: its place is free, and who gave it is never asked again, also after they come back."""
     panel, (one, *_) = factories.panel(), people(*"abc")
     held = claim(one, now)
     leases.leases_release(tasker=one, now=now)
     said: dict[str, Any] = {"tasker": held.tasker, "code": "test", "reason": "test", "now": now}
-    tasker_state_change(after=TaskerState.PAUSED, **said)
+    tasker_state_change(after=away, **said)
     submit(held, now)
-    for state in (*way_back, TaskerState.QUALIFIED):
+    for state in (*back, TaskerState.QUALIFIED):
         tasker_state_change(after=state, **said)
-    assert (kept(panel, "missing"), found(now)) == (3, [(SEEN, 3, 2)])
+    assert (kept(panel, "missing"), found(now)) == (3, [(SEEN, 3, 2)]), why
+
+
+def test_an_answer_that_came_while_a_link_stood_that_has_ended(now: datetime) -> None:
+    """It is surplus beside the other's lease (R6), and the link that was the cause is no more."""
+    panel, (one, two, _) = factories.panel(), people(*"abc")
+    late = claim(one, now)
+    leases.leases_lapse(now=now + timedelta(hours=1))
+    beside = claim(two, now + timedelta(hours=1))
+    linked(one, two)
+    assert not submit(late, now + timedelta(hours=1)).counted
+    submit(beside, now + timedelta(hours=1))
+    Tasker.objects.update(person=None)
+    assert (kept(panel, "missing"), found(now)) == (2, [(SEEN, 2, 1)])
 
 
 def test_a_picture_that_a_tasker_reported_and_an_organizer_let_in_again(now: datetime) -> None:
