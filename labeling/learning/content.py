@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 
 from common.errors import InvalidInput
-from labeling.enums import Answer, KnownUse, Origin, Topic
+from labeling.enums import RELEASED_ORIGINS, Answer, KnownUse, Origin, Topic
 from labeling.models import Image, KnownPicture
 from labeling.outlines import read_outline
 from labeling.pictures.intake import import_picture
@@ -39,7 +39,7 @@ def known_pictures_load(*, policy: Policy, now: datetime, folder: Path = PICTURE
     """Import the folder's pictures with their right answers; returns how many are new.
 
     Another run adds nothing and updates the answers and reasons. The pictures are never labeled (R8). InvalidInput
-    names the picture that is wrong, or that is among those to label, and nothing is imported.
+    names the picture that is wrong, or that taskers label or may come to label, and nothing is imported.
     """
     return sum(_load(row, folder, policy, now) for row in listed_pictures(folder))
 
@@ -97,10 +97,11 @@ def _image(row: Mapping[str, Any], folder: Path, size: int, now: datetime) -> Im
     image, _, _ = import_picture(
         data, size=size, origin=Origin.EXAMPLE, source_id=row["file"], now=now, label_from=None, **provenance
     )
-    if image.label_from or image.dealt_at:
+    # Also where no label is due as yet: an attack with these pixels would make it due.
+    if image.label_from or image.dealt_at or image.origin in RELEASED_ORIGINS:
         raise InvalidInput(
-            f"{row['file']} is the same picture as {image.public_id}, which taskers label: they would learn its right "
-            "answers. Leave it out, or take another one.",
+            f"{row['file']} is the same picture as {image.public_id}, which taskers label or may come to label: they "
+            "would learn its right answers. Leave it out, or take another one.",
             "labeled_picture",
         )
     return image

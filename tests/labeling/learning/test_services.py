@@ -9,6 +9,7 @@ from io import StringIO
 from itertools import product
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -349,10 +350,19 @@ def test_a_folder_of_one_s_own_is_taken_in(tmp_path: Path, now: datetime) -> Non
     assert row == ("qualification", "Olga", "example")
 
 
-@pytest.mark.parametrize("since", [{"label_from": factories.NOW}, {"dealt_at": factories.NOW}])
+@pytest.mark.parametrize(
+    "since",
+    [
+        {"origin": Origin.GOLD, "label_from": factories.NOW},
+        {"origin": Origin.GOLD, "dealt_at": factories.NOW},
+        {"origin": Origin.DATASET},
+        {"origin": Origin.ATTACK},
+    ],
+    ids=["due", "dealt", "an attack may make it due", "its attack was withdrawn, and another may make it due"],
+)
 @pytest.mark.parametrize("number", [0, 1], ids=["the same file", "the same pixels in another file"])
 def test_a_picture_that_taskers_label_is_not_one_to_learn_from(
-    since: dict[str, datetime], number: int, tmp_path: Path, now: datetime
+    since: dict[str, Any], number: int, tmp_path: Path, now: datetime
 ) -> None:
     """They would have been taught its right answers (R5, R8)."""
     files = [str(row["file"]) for row in ROWS[:2]]
