@@ -306,8 +306,8 @@ def _take_up_again(tasker: Tasker, assignment_id: UUID, lease_token: str, policy
 def _place_taken_error() -> Conflict:
     return Conflict(
         _(
-            "The lease ran out and somebody else has this place now. Send your answer all the same: it is kept and "
-            "published, and does not count."
+            "The lease ran out, and this place is not yours now. Send your answer all the same: it is kept and "
+            "published, also where it does not count."
         ),
         "place_taken",
     )

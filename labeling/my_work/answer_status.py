@@ -12,7 +12,8 @@ from labeling.submission import SubmittedResponse
 
 
 class AnswerState(StrEnum):
-    """COUNTED: on the panel; SURPLUS: kept, not counted, because it came too late; VOIDED: by an organizer."""
+    """COUNTED: on the panel; SURPLUS: kept, not counted, because it came when the place was somebody else's, the
+    picture was kept out, or its tasker was paused (R8); VOIDED: by an organizer."""
 
     COUNTED = "counted"
     SURPLUS = "surplus"

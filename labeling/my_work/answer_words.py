@@ -23,7 +23,10 @@ STATEMENT_NAMES = {
 OUTLINE_NAME = gettext_lazy("Outline")
 STANDINGS = {
     AnswerState.COUNTED: gettext_lazy("counted"),
-    AnswerState.SURPLUS: gettext_lazy("kept, not counted: it arrived after the picture was reassigned"),
+    AnswerState.SURPLUS: gettext_lazy(
+        "kept, not counted: it arrived after the picture was given to somebody else or taken out, or your labeling "
+        "was paused"
+    ),
     AnswerState.VOIDED: gettext_lazy("does not count any more"),
 }
 # The colours of states that every page shares.

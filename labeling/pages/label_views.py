@@ -169,8 +169,8 @@ def _receipt_words(submitted: SubmittedResponse) -> str:
         words
         + " "
         + _(
-            "It arrived after the picture was reassigned or your labeling was paused: it is kept and published, "
-            "and does not count."
+            "It arrived after the picture was given to somebody else or taken out, or your labeling was paused: "
+            "it is kept and published, and does not count."
         )
     )
 

@@ -117,12 +117,13 @@ def _sending() -> dict[str, Words]:
     return {
         "received": _("Received {time}, receipt {receipt}."),
         "keptAsSurplus": _(
-            "It arrived after the picture was reassigned or your labeling was paused: it is kept and published, "
-            "and does not count."
+            "It arrived after the picture was given to somebody else or taken out, or your labeling was paused: "
+            "it is kept and published, and does not count."
         ),
         "earlier": _("An earlier answer: {said}"),
         "surplus": _(
-            "Your answer with receipt {receipt} arrived after the picture was reassigned. "
+            "Your answer with receipt {receipt} arrived after the picture was given to somebody else or taken out, "
+            "or your labeling was paused. "
             "It is kept and published, and does not count. This does not affect your record."
         ),
         "receiptCounted": _("received"),

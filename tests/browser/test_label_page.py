@@ -394,9 +394,9 @@ def test_the_page_renews_the_lease_tells_of_a_place_given_away_and_suggests_a_br
         factories.response(factories.tasker(name), Panel.objects.get(pk=mine.panel_id))
     page.clock.run_for(30 * 60_000)
     desk.follow(
-        ("4", "status", has("somebody else has this place now. Send your answer all the same")),
+        ("4", "status", has("this place is not yours now. Send your answer all the same")),
         ("4 Enter", "status", has("it is kept and published, and does not count")),
-        ("", "messages", has("arrived after the picture was reassigned")),
+        ("", "messages", has("arrived after the picture was given to somebody else or taken out")),
         ("d", "messages", EMPTY),
         ("v", "#receipts-rows tr", has("kept as surplus")),
     )

@@ -261,7 +261,7 @@ def test_long_after_its_lease_gold_is_as_free_as_the_picture_in_its_place(
         claim(tara, tomorrow, rng=_Tails(1))
         assert beat(held, tomorrow, ALWAYS) > tomorrow, why
     else:
-        assert "somebody else has this place" in str(refused(Conflict, beat, held, tomorrow, ALWAYS))
+        assert "this place is not yours now" in str(refused(Conflict, beat, held, tomorrow, ALWAYS))
     assert [submit(held, tomorrow).counted for _ in range(2)] == [free, free], why
     assert GoldMark.objects.count() == 1, "the answer is kept and marked all the same"
 

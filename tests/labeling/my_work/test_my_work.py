@@ -216,7 +216,7 @@ def test_a_late_answer_is_told_as_its_receipt_told(
 ) -> None:
     answer = gold_response(tara, now) if gold else factories.response(tara, factories.panel(), counted=False)
     type(answer.assignment).objects.update(seems_counted=counted)
-    assert ("it arrived after the picture was reassigned" in shown(signed_in(tara).get(URL))) is not counted
+    assert ("it arrived after the picture was given to somebody else" in shown(signed_in(tara).get(URL))) is not counted
     assert record(signed_in(tara))["answers"][0]["counted"] is counted
 
 
