@@ -45,7 +45,7 @@ _OTHER_STORE = "an engine whose images lie in containerd's store must have the f
 NO_ROOM = "no space left on device"
 _FILE_TOO_LARGE = 128 + 25  # SIGXFSZ
 # SIGKILL and SIGTERM: what a container gets from an engine that stops or restarts, or from somebody on the machine. A
-# program that does it to itself cannot be told from that, but by doing it at every try (`scoring.rules`).
+# program that does it to itself cannot be told from that, but by doing it on three tries (`scoring.rules`).
 _KILLED = (128 + 9, 128 + 15)
 
 # ---------------------------------------------------------------------------------------------------- the engine

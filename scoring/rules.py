@@ -30,7 +30,7 @@ def is_retried(fault: Fault, tries: int) -> bool:
 def is_own_kill(kills: int) -> bool:
     """Say whether a run whose program was killed on `kills` tries, the last one included, met the defense's own fault.
 
-    One kill may come from the machine, as when an engine restarts; one at every try comes from the program (R30).
+    One kill may come from the machine, as when an engine restarts; one on three tries comes from the program (R30).
     """
     return kills >= MAX_TRIES
 
