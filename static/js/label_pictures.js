@@ -112,8 +112,8 @@ export class Pictures {
   async add(assignment) {
     const { id, image } = assignment;
     const ready = { assignment, image: loaded(image.url), draft: await this.#draftOf(assignment) };
-    // Two replies may bring the same one.
-    if (this.held.some((held) => held.id === id)) return;
+    // Two replies may bring the same one, and another window may answer it meanwhile.
+    if (this.#holds(id)) return;
     this.#ahead.push(ready);
     this.#onAhead(assignment);
   }
