@@ -122,7 +122,11 @@ DECISIONS = TableSchema(
             words="that of the motion that was carried",
         ),
         "subject": bound(JSON_OBJECT, "R21", words="numbers of existing teams, defenses and stakes"),
-        "details": bound(JSON_OBJECT, "R21", words="what the row that was made by it says: criteria, statement, cents"),
+        "details": bound(
+            JSON_OBJECT,
+            "R21",
+            words="what the row that was made by it says: criteria, statement, cents; of a forfeit, what it had",
+        ),
         "reason": bound(TEXT, "R21", words="that of the motion; before the board voted on these it is free"),
         "policy_version": derived(NUMBER, "R21", "", InForceAt("decided_at")),
         "decided_at": bound(TIME, "R21", InWeek(), words="when the motion was carried"),

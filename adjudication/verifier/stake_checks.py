@@ -29,7 +29,7 @@ _DETAILS: Mapping[DecisionKind, frozenset[str]] = {
     DecisionKind.RETURN: frozenset({"granted", "cents"}),
     DecisionKind.END: frozenset({"end"}),
     DecisionKind.WITHHOLD: frozenset({"cents"}),
-    DecisionKind.FORFEIT: frozenset({"cents"}),
+    DecisionKind.FORFEIT: frozenset({"cents", "had"}),
     DecisionKind.GRANT: frozenset(),
     DecisionKind.REVOKE: frozenset(),
 }

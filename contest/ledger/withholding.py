@@ -242,7 +242,9 @@ def first_forfeits(decision: BoardDecision) -> dict[int, LedgerEntry]:
 
 def _forfeits(awards: set[int]) -> list[LedgerEntry]:
     rows = LedgerEntry.objects.filter(source__kind=AccountKind.WITHHELD, target__kind=AccountKind.DEFENDERS)
-    return [entry for entry in rows.order_by("pk") if awards.intersection(entry.causes["award"])]
+    return [
+        entry for entry in rows.select_related("decision").order_by("pk") if awards.intersection(entry.causes["award"])
+    ]
 
 
 def award_entries(award: Award) -> QuerySet[LedgerEntry]:

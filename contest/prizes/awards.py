@@ -170,15 +170,15 @@ class AwardChange:
     """The state of an award by the present facts: the stakes that keep it or lost it, and the entries to post.
 
     Stakes in `unpaid` stayed unbroken, but their team turned out to be associated with the contest in that time.
-    `shares` are the cents of each stake that keeps it, before anything is withheld. `forfeited` are the numbers of the
-    stakes of which the board took anything for good: they are kept as well, and share nothing that others lose (R38).
+    `shares` are the cents of each stake that keeps it, before anything is withheld. `forfeited`: stake of which the
+    board took anything for good -> the cents it had then; it may be kept, and shares nothing that others lose (R38).
     """
 
     decision: BoardDecision
     kept: tuple[StakeWithBreaks, ...]
     lost: tuple[StakeWithBreaks, ...]
     unpaid: tuple[StakeWithBreaks, ...]
-    forfeited: Collection[int]
+    forfeited: Mapping[int, int]
     shares: Mapping[int, int]
     flows: MoneyFlows
 
@@ -223,10 +223,13 @@ def _awarded(decision: BoardDecision) -> list[Stake]:
 
 def _had_when_forfeited(decision: BoardDecision, stakes: Sequence[Stake]) -> dict[int, int]:
     """Return stake -> the cents it had of the award when the board first took anything of it for good, the earliest
-    first. What a team had belongs to its stakes in equal parts."""
+    first. Decisions of before that was recorded: what a team had belongs to its stakes in equal parts."""
     had: dict[int, int] = {}
     for award, entry in first_forfeits(decision).items():
         stake = next(each for each in stakes if each.award.pk == award)
+        if entry.decision and "had" in entry.decision.details:
+            had[stake.pk] = entry.decision.details["had"]
+            continue
         team = owner_of(stake.defense)
         of_team = [each for each in stakes if owner_of(each.defense) == team]
         got, _ = teams_share(received_by_award(decision, forfeit=entry))

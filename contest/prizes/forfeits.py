@@ -17,9 +17,17 @@ from contest.core.models import Award
 from contest.defenses.selectors import owner_of
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import ledger_account, lock_accounts, move
-from contest.ledger.withholding import awards_of, forfeited_of, money_withhold, set_aside_by_award, withheld_of
+from contest.ledger.withholding import (
+    awards_of,
+    forfeited_of,
+    forfeited_of_award,
+    money_withhold,
+    set_aside_by_award,
+    withheld_of,
+)
 from contest.prizes.awards import award_change
 from contest.prizes.settlement import NetReceived, accounts_of_teams, received_by_award, teams_share
+from contest.prizes.shares import defender_shares
 
 _Part = tuple[Account, int]
 
@@ -138,13 +146,41 @@ def award_forfeit(*, award: Award, reason: str, by: MotionMandate, now: datetime
     nothing of this award is withheld.
     """
     lock_accounts([ledger_account(AccountKind.WITHHELD), ledger_account(AccountKind.DEFENDERS)])
-    return [_forfeit(award, of, cents, reason, by, now) for of, cents in forfeit_check(award)]
+    parts, had = forfeit_check(award), _had(award)
+    return [_forfeit(award, of, cents, had, reason, by, now) for of, cents in parts]
 
 
-def _forfeit(award: Award, of: Account, cents: int, reason: str, by: MotionMandate, now: datetime) -> LedgerEntry:
+def _had(award: Award) -> int:
+    """Return the cents that an award has of the half when anything of it is forfeited first.
+
+    What its team got, less what the next sweep takes back, belongs in equal parts to those of its awards that stand.
+    """
+    change, owner = award_change(award.decision), owner_of(award.stake.defense)
+    assert owner is not None, "an award is given to a team"
+    if award.stake_id in change.forfeited:
+        return change.forfeited[award.stake_id]
+    together = Award.objects.filter(decision=award.decision).select_related("stake__defense__entry__team")
+    others = [each for each in together if each != award and owner_of(each.stake.defense) == owner]
+    left = teams_share(received_by_award(award.decision))[0].get(owner.pk, 0) - change.flows.taken.get(owner.pk, 0)
+    for each in others:
+        if each.stake_id in change.forfeited:
+            left -= max(change.shares.get(each.stake_id, 0), forfeited_of_award(each))
+    kept = [each for each in others if each.stake_id in change.shares]
+    standing = [award, *(each for each in kept if each.stake_id not in change.forfeited)]
+    received = {each.stake_id: each.stake.defense.entry.received_at for each in standing}
+    part = defender_shares(max(left, 0), received)[award.stake_id]
+    # What was paid out of an award of the team that is lost is a debt, and no part of this one.
+    return part if kept == others else min(part, change.shares.get(award.stake_id, part))
+
+
+def _forfeit(
+    award: Award, of: Account, cents: int, had: int, reason: str, by: MotionMandate, now: datetime
+) -> LedgerEntry:
     assert of.team_id is not None, "an award is given to a team"
     subject = {"team": [of.team_id], "award": [award.pk]}
-    decision = record_decision(DecisionKind.FORFEIT, subject=subject, reason=reason, by=by, now=now, cents=cents)
+    decision = record_decision(
+        DecisionKind.FORFEIT, subject=subject, reason=reason, by=by, now=now, cents=cents, had=had
+    )
     source, half = ledger_account(AccountKind.WITHHELD), ledger_account(AccountKind.DEFENDERS)
     why = f"Withheld for good of the award for {award.stake.defense.name}: it is in the defenders' half again."
     return move(source, half, cents, rule="R38", why=why, causes=subject, by=by.member, decision=decision, now=now)

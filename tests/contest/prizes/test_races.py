@@ -511,6 +511,49 @@ def test_of_two_winners_of_a_team_the_one_that_stands_gets_more(makers: Team, ri
     assert (balance(makers), balance(AccountKind.DEFENDERS)) == (HALF, 0), "what it forfeited was no part of the other"
 
 
+def of_three(makers: Team, rita: User) -> tuple[Award, Award, Award]:
+    """Two winners of a team, the first of them received before the other, and one of another team."""
+    both, stakes = cast.batch(), []
+    for days, (name, team) in enumerate((("first", makers), ("second", makers), ("third", cast.team("thirds")))):
+        stakes.append(all_met(cast.staked(cast.defense(name, team, received=BEFORE + days * DAY), of=both)))
+    first, second, third = sorted(give(stakes[0], rita), key=lambda each: each.stake_id)
+    return first, second, third
+
+
+def breaks(award: Award) -> None:
+    found_late(award.stake, cast.team("red"))
+
+
+def stands_again(award: Award) -> None:
+    cast.overruled(award.stake.defense.breaks.get().image)
+
+
+@tables.cases(
+    "story has half why",
+    ("break second, sweep, forfeit first", (0, HALF // 2), HALF // 2 + 1, "the other had lost before"),
+    ("withhold first, break second, forfeit first", (0, HALF // 2), HALF // 2 + 1, "nothing was swept before"),
+    ("forfeit first, break second", (0, 2 * THIRD), THIRD, "the other lost after it"),
+    ("break second, sweep, forfeit first, restore second", (THIRD, THIRD), THIRD, "the other is back since"),
+    ("forfeit first, break third, sweep, restore third", (THIRD, THIRD), THIRD, "what came after it went back"),
+)
+def test_what_was_forfeited_of_two_winners_of_a_team_is_the_halfs(
+    story: str, has: tuple[int, int], half: int, why: str, makers: Team, rita: User
+) -> None:
+    awards = dict(zip(("first", "second", "third"), of_three(makers, rita), strict=True))
+    steps = {"break": breaks, "restore": stands_again, "withhold": lambda award: withhold(award, rita)}
+    for step in story.split(", "):
+        what, *names = step.split()
+        if what == "sweep":
+            sweep()
+        elif what == "forfeit":
+            forfeited(awards["first"], rita) if withholdable(awards["first"]) else forfeit(awards["first"], rita)
+        else:
+            steps[what](awards[names[0]])
+    sweep()
+    found = (balance(makers), balance(team_of(awards["third"])), balance(AccountKind.DEFENDERS))
+    assert (*has, half) == found, why
+
+
 def test_an_award_of_a_team_that_was_merged_is_withheld(stake: Stake, makers: Team, rita: User) -> None:
     (award,) = give(all_met(stake), rita)
     Team.objects.filter(pk=makers.pk).update(merged_into=cast.team("whole"), merged_at=NOW)
