@@ -234,9 +234,8 @@ def _had_when_forfeited(decision: BoardDecision, stakes: Sequence[Stake]) -> dic
         of_team = [each for each in stakes if owner_of(each.defense) == team]
         got, _ = teams_share(received_by_award(decision, forfeit=entry))
         left = got.get(team.pk if team else 0, 0) - sum(had.get(each.pk, 0) for each in of_team)
-        had[stake.pk] = defender_shares(max(left, 0), _received(each for each in of_team if each.pk not in had))[
-            stake.pk
-        ]
+        among = _received(each for each in of_team if each.pk not in had)
+        had[stake.pk] = defender_shares(max(left, 0), among)[stake.pk]
     return had
 
 
@@ -305,14 +304,16 @@ def change_post(change: AwardChange, book: Ledger, *, now: datetime, by: User | 
 
 
 def _parts_by_withholding(change: AwardChange, team: int, cents: int) -> Iterator[tuple[WithheldAmount | None, int]]:
-    """Yield what of a team's `cents` belongs to an award that the board withholds, with that; then the rest."""
+    """Yield what of a team's `cents` a withheld award misses of its share, with what is withheld; then the rest."""
     owners = ((row.stake, owner_of(row.stake.defense)) for row in change.standing)
     parts = defender_shares(cents, _received(stake for stake, owner in owners if owner and owner.pk == team))
-    withheld = {each.award.stake_id: each for each in withheld_amounts() if each.award is not None}
+    withheld = withheld_amounts()
     for stake, part in parts.items():
-        if part and stake in withheld:
-            yield withheld[stake], part
-            cents -= part
+        of_stake = [each for each in withheld if each.award and each.award.stake_id == stake]
+        missing = max(change.shares[stake] - sum(each.cents for each in of_stake), 0)
+        if of_stake and (more := min(part, missing)):
+            yield of_stake[-1], more
+            cents -= more
     if cents:
         yield None, cents
 

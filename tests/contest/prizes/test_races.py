@@ -470,6 +470,20 @@ class AnyOrderOfAnAward(TestCase):
 
 
 @tables.cases(
+    "story aside has why",
+    (lambda a: (breaks(a[1]), sweep(), withhold_by(a[0]), stands_again(a[1])), HALF // 2 + 1, 2 * THIRD - HALF // 2 - 1,
+     "its share fell, and what comes is of the other"),
+    (lambda a: (withhold_by(a[0]), breaks(a[2])), HALF // 2 + 1, HALF // 2, "both grow"),
+)  # fmt: skip
+def test_of_what_two_winners_of_a_team_get_only_what_the_withheld_one_misses_is_withheld(
+    story: Callable[[tuple[Award, Award, Award]], object], aside: int, has: int, why: str, makers: Team, rita: User
+) -> None:
+    story(of_three(makers, rita))
+    sweep()
+    assert (balance(AccountKind.WITHHELD), balance(makers)) == (aside, has), why
+
+
+@tables.cases(
     "merged why",
     (False, "its own account"),
     (True, "its team was merged since: what is withheld stays one sum"),
@@ -522,6 +536,10 @@ def of_three(makers: Team, rita: User) -> tuple[Award, Award, Award]:
 
 def breaks(award: Award) -> None:
     found_late(award.stake, cast.team("red"))
+
+
+def withhold_by(award: Award) -> None:
+    withhold(award, factories.user("by", "review board"))
 
 
 def stands_again(award: Award) -> None:
