@@ -289,12 +289,11 @@ def change_post(change: AwardChange, book: Ledger, *, now: datetime, by: User | 
     for team, cents in change.flows.taken.items():
         told = _why_taken(change, team, causes | broken)
         moved += take_back_money(half, team, cents, decision=decision, now=now, book=book, **told)
-    told = {
-        "rule": "R36",
-        "why": f"Share of the defenders' half for {_names(change.standing or change.kept)}.",
-        "causes": causes | broken if change.lost else causes,
-    }
+    told = {"rule": "R36", "causes": causes | broken if change.lost else causes}
+    standing = {owner.pk for row in change.standing if (owner := owner_of(row.stake.defense)) is not None}
     for team, cents in change.flows.given.items():
+        sharing = change.standing if team in standing else change.kept  # what was not forfeited comes back to it
+        told["why"] = f"Share of the defenders' half for {_names(sharing)}."
         for held, part in _parts_by_withholding(change, team, cents):
             target = book.account(AccountKind.TEAM, team=Team.objects.get(pk=team)) if held is None else held.account
             moved.append(book.move(half, target, part, by=by, decision=decision, now=now, **told))

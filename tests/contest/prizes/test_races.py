@@ -380,6 +380,15 @@ def test_who_forfeits_gets_no_share_that_another_loses(
     assert (prizes_settle(now=NOW), dict(change.flows.owed)) == (0, {}), why
 
 
+def test_who_forfeited_a_part_and_is_back_is_among_those_that_its_entry_names(three: Winners, rita: User) -> None:
+    has_forfeited(three["makers"], rita, paid=6_000)
+    loses(three["makers"]), gives_back(three["makers"], 6_000)
+    is_back(three["makers"])
+    given = LedgerEntry.objects.filter(rule="R36", corrects=None).latest("pk")
+    assert (given.target, given.cents) == (cast.account_of(team_of(three["makers"])), 6_000)
+    assert "of makers" in given.why
+
+
 class AwardBooks:
     """Three winners, what each was paid and what the one that cheats had when it was disqualified."""
 
