@@ -256,9 +256,12 @@ class LedgerView:
         return won or "award" in row.causes
 
     def _is_of_hidden_award(self, row: LedgerEntry) -> bool:
-        """Say whether a part of the withheld award that an entry moves was withheld by a hidden entry."""
-        awards = row.causes.get("award", ())
-        return any(each.rule == "R38" and each.causes.get("award") == awards for each in self.hidden)
+        """Say whether a hidden entry moved anything of the award of a team that an entry withholds, or moves on: its
+        sum would tell of that."""
+        awards, team = set(row.causes.get("award", ())), self._team(row)
+        return any(
+            self._team(each) == team and awards.intersection(each.causes.get("award", ())) for each in self.hidden
+        )
 
     def _team(self, row: LedgerEntry) -> int | None:
         """Return the team whose account an entry moves, or whose money it is by its causes."""

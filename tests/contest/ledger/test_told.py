@@ -12,7 +12,7 @@ from django.test import Client
 
 from common.errors import Conflict
 from contest.core.enums import AccountKind
-from contest.core.models import Attack, BoardDecision, Member, Stake, Team
+from contest.core.models import Attack, Award, BoardDecision, Member, Stake, Team
 from contest.core.weeks import week_at
 from contest.ledger.models import LedgerEntry, Payment
 from contest.ledger.services import check_ledger_sums, ledger_account, move
@@ -236,32 +236,71 @@ def test_an_award_that_a_late_break_takes_is_told_with_its_week(broken: Broken) 
     assert "found late" in page()
 
 
-def test_what_a_withheld_award_gets_by_a_late_break_is_told_with_its_week(broken: Broken) -> None:
-    """Also if it is taken for good before that."""
+@dataclass
+class Winner:
+    """The award of one of two winners; the other may lose by a late break."""
+
+    award: Award
+    loser: Stake
+    by: Broken
+
+    def withheld(self) -> None:
+        award_withhold(award=self.award, **self._by("withhold"))
+
+    def forfeited(self) -> None:
+        award_forfeit(award=self.award, **self._by("forfeit"))
+
+    def grows(self) -> None:
+        found_late(self.loser, self.by.red)
+        sweep()
+
+    def _by(self, kind: str) -> dict[str, Any]:
+        return {"reason": "It looked.", "by": factories.mandate(kind, self.by.rita, NOW), "now": NOW}
+
+
+@pytest.fixture
+def winner(broken: Broken) -> Winner:
     broken.settled()
-    both, rita = cast.batch(), broken.rita
-    winner, loser = (cast.staked(cast.caught_up(cast.defense(n, cast.team(n))), of=both) for n in ("one", "two"))
-    all_met(loser)
-    award = {each.stake: each for each in give(all_met(winner), rita)}[winner]
-    mandate = {"reason": "It looked.", "by": factories.mandate("withhold", rita, NOW), "now": NOW}
-    award_withhold(award=award, **mandate)
-    before = money_overview(told_at=NOW)
-    found_late(loser, broken.red)
-    sweep()
-    assert balance(AccountKind.WITHHELD) == 2 * award.cents
+    both = cast.batch()
+    won, lost = (cast.staked(cast.caught_up(cast.defense(n, cast.team(n))), of=both) for n in ("one", "two"))
+    all_met(lost)
+    return Winner({each.stake: each for each in give(all_met(won), broken.rita)}[won], lost, broken)
+
+
+def test_what_a_withheld_award_gets_by_a_late_break_is_told_with_its_week(winner: Winner) -> None:
+    """Also if it is taken for good before that."""
+    winner.withheld()
+    before, cents = money_overview(told_at=NOW), winner.award.cents
+    winner.grows()
+    assert balance(AccountKind.WITHHELD) == 2 * cents
     told = money_overview(told_at=NOW)
-    assert (told.balances, told.held, [each.cents for each in told.withheld]) == (
-        before.balances,
-        before.held,
-        [award.cents],
-    )
+    assert (told.balances, told.held, [each.cents for each in told.withheld]) == (before.balances, before.held, [cents])
     adds_up(told)
-    award_forfeit(award=award, **mandate | {"by": factories.mandate("forfeit", rita, NOW)})
+    winner.forfeited()
     adds_up(money_overview(told_at=NOW))
     assert money_overview(told_at=NOW).balances == before.balances, "its sum would tell of the break"
     cast.released(*{each.week for each in Attack.objects.all()})
     told = money_overview(told_at=NOW)
     assert (told.balances["withheld"], told.withheld) == (0, ())
+    adds_up(told)
+
+
+def test_what_is_withheld_of_an_award_that_grew_by_a_late_break_is_told_with_its_week(winner: Winner) -> None:
+    """Its sum would tell of the break; also if it is taken for good before that."""
+    before, cents = money_overview(told_at=NOW), winner.award.cents
+    winner.grows()
+    winner.withheld()
+    assert balance(AccountKind.WITHHELD) == 2 * cents
+    told = money_overview(told_at=NOW)
+    assert (told.balances, told.teams, told.withheld) == (before.balances, before.teams, ())
+    adds_up(told)
+    winner.forfeited()
+    told = money_overview(told_at=NOW)
+    assert (told.balances, told.teams, told.withheld) == (before.balances, before.teams, ())
+    adds_up(told)
+    cast.released(*{each.week for each in Attack.objects.all()})
+    told = money_overview(told_at=NOW)
+    assert (told.balances["withheld"], told.balances["defenders"], told.withheld) == (0, 2 * cents, ())
     adds_up(told)
 
 
