@@ -250,16 +250,13 @@ def _check_award(row: Row, release: CheckedRelease, findings: Findings) -> None:
 def _check_given(release: CheckedRelease, findings: Findings) -> None:
     """Check that the ledger pays a decision's awards at their time; later entries are corrections (R27, R36)."""
     awarded, given, first = Counter[str](), Counter[tuple[str, str]](), dict[str, Row]()
-    kept = Counter[str]()
     for row in release.rows(form.AWARDS):
         first.setdefault(row["decision"], row)
         awarded[row["decision"]] += int(row["cents"])
     for row in release.rows(form.LEDGER):
         if row["rule"] == "R36" and row["source"] == "defenders":
             given[row["decision"], row["made_at"]] += int(row["cents"])
-            kept[row["decision"]] += int(row["cents"])
-        elif row["target"] == "defenders":
-            kept[row["decision"]] -= int(row["cents"])
+    kept = _kept(release)
     for decision, row in first.items():
         cents = given[decision, row["awarded_at"]]
         if awarded[decision] != cents:
@@ -268,6 +265,39 @@ def _check_given(release: CheckedRelease, findings: Findings) -> None:
         if kept[decision] > awarded[decision]:
             words = f"at most {awarded[decision]}, as its awards say"
             findings.add(form.AWARDS, row, f"{kept[decision]} in {form.LEDGER}", words, column="cents", rule="R36")
+
+
+def _kept(release: CheckedRelease) -> Counter[str]:
+    """Return decision to award -> the cents that the defenders' half is without, less what it may have advanced.
+
+    What was forfeited is in the half again (R38). The half advances what teams owe, which is no more than what went
+    from their accounts elsewhere: it was paid out, withheld, or set off.
+    """
+    decisions = {int(row["number"]): row["decision"] for row in release.rows(form.AWARDS)}
+    got, back = defaultdict[str, Counter[str]](Counter), Counter[tuple[str, str]]()
+    forfeited, out = Counter[str](), Counter[str]()
+    for row in release.rows(form.LEDGER):
+        cents = int(row["cents"])
+        got[row["decision"]][row["target"]] += cents
+        got[row["decision"]][row["source"]] -= cents
+        out[row["source"]] += cents
+        out[row["target"]] -= cents if row["source"] == "withheld" or row["corrects"] else 0
+        if row["target"] == "defenders":
+            back[row["decision"], row["source"]] += cents
+            for decision in {decisions[each] for each in _award_causes(row) if each in decisions} - {row["decision"]}:
+                forfeited[decision] += cents
+    kept = Counter[str]()
+    for decision in set(decisions.values()):
+        teams = [account for account in got[decision] if account.startswith("team:")]
+        elsewhere = sum(max(out[account] - back[decision, account], 0) for account in teams)
+        kept[decision] = -got[decision]["defenders"] - max(forfeited[decision], elsewhere)
+    return kept
+
+
+def _award_causes(row: Row) -> Sequence[int]:
+    """Return the numbers of the awards among the causes of an entry."""
+    numbers = json_of(row, "causes", form.LEDGER, Findings()).get("award", ())
+    return [each for each in numbers if type(each) is int] if isinstance(numbers, list) else ()
 
 
 def _check_teams(release: CheckedRelease, findings: Findings) -> None:

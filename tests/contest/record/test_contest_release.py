@@ -20,7 +20,7 @@ from contest.ledger.models import Account, LedgerEntry
 from contest.prizes.models import Examination
 from contest.releases.selectors import changed_since, unreleased_weeks
 from contest.releases.services import ReleaseResult, release_week
-from tests import factories
+from tests import factories, tables
 from tests.adjudication.test_verify import Forger, cells, rows, table
 from tests.contest import release_fixtures
 from tests.contest.board import cast as board
@@ -400,6 +400,40 @@ def test_a_forgery_is_found_although_the_hashes_fit(
     forger.rehash()
     found = verify(forger.folder, pictures=False).differences
     assert [line for line in found if line.startswith(f"{file}: ") and words in line], found
+
+
+Moves = list[tuple[str, str, int, bool]]
+WITHHELD, AGAIN = ("team", "withheld", 150_000, False), ("defenders", "team", 150_000, True)
+FORFEITED = ("withheld", "defenders", 150_000, False)
+
+
+@tables.cases(
+    "moves agrees why",
+    ([WITHHELD, FORFEITED, AGAIN], True, "forfeited, and given as another is not paid"),
+    ([WITHHELD, AGAIN], True, "withheld, so that the half advances what it owes"),
+    ([("team", "outside", 150_000, False), AGAIN], True, "paid out, so that the half advances what it owes"),
+    ([AGAIN], False, "given twice"),
+    ([WITHHELD, ("withheld", "team", 150_000, False), AGAIN], False, "withheld, given back, and given twice"),
+    ([WITHHELD, FORFEITED, AGAIN, ("defenders", "team", 1, True)], False, "more than was forfeited"),
+)
+def test_an_award_gives_no_more_than_it_says_and_what_came_back(
+    moves: Moves, agrees: bool, why: str, made: list[ReleaseResult]
+) -> None:
+    forger, (award,) = Forger(made[1].folder, release_fixtures.Contest([])), table(made[1].folder, form.AWARDS)
+    given = first(table(made[1].folder, form.LEDGER), {"decision": award["decision"]})
+    accounts = {"team": given["target"]}
+
+    def add(ledger: list[dict[str, str]]) -> None:
+        at = written.time(cast.LATER + timedelta(seconds=1))
+        for number, (source, target, cents, of_award) in enumerate(moves, 1 + int(ledger[-1]["number"])):
+            changed = {"number": str(number), "made_at": at, "cents": str(cents), "rule": "R36" if of_award else "R38"}
+            changed |= {"source": accounts.get(source, source), "target": accounts.get(target, target)}
+            ledger.append(given | changed | ({} if of_award else {"decision": ""}))
+
+    forger.rows(form.LEDGER, add)
+    forger.rehash()
+    found = verify(forger.folder, pictures=False).differences
+    assert ([line for line in found if line.startswith(form.AWARDS)] == []) is agrees, (why, found)
 
 
 @pytest.mark.parametrize(
