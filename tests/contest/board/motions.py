@@ -231,9 +231,8 @@ def _award(rita: User, team: Team) -> Award:
 def _of_award(award: Award, kind: str, **parts: Any) -> Motion:
     """A motion on the half that an award gave, with the parts that are its own."""
     team = award.stake.defense.entry.team
-    return Motion(
-        kind=kind, team=team, subject={"team": [team.pk], "award": [award.pk]}, details={"cents": HALF}, **parts
-    )
+    details = {"cents": HALF, "had": HALF} if kind == "forfeit" else {"cents": HALF}
+    return Motion(kind=kind, team=team, subject={"team": [team.pk], "award": [award.pk]}, details=details, **parts)
 
 
 def _withheld_award(rita: User, olga: User) -> Award:
