@@ -41,7 +41,7 @@ from adjudication.verifier.untrusted_files import NotARelease, names_in
 from adjudication.verify import KEY_HELP, verify
 
 ALL_SIGNED, REFUSED, NOTHING_TO_SIGN = 0, 1, 2
-_MAX_SHOWN = 5
+_MAX_LISTED = 5
 
 
 class WitnessRefusal(Exception):
@@ -122,7 +122,7 @@ def _checked(release: _Signed, key: SecretKey, log: CheckpointLog, contest: Veri
     check_place(release.checkpoint, release.place, release.manifest)
     _check_what_was_seen(release, log)
     if differences := verify(release.place).all_differences():
-        for difference in differences[:_MAX_SHOWN]:
+        for difference in differences[:_MAX_LISTED]:
             show(f"{release.manifest.name}: {difference}")
         raise WitnessRefusal(f"{release.manifest.name} is not signed: {len(differences):,} differences found")
     return note

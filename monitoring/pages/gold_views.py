@@ -20,7 +20,7 @@ from monitoring import gold_choice
 from monitoring.pages.gold_forms import CandidateFilter, GoldChangeForm, GoldForm
 from policy.selectors import policy_in_force
 
-MAX_SHOWN = 48
+MAX_LISTED = 48
 # Pictures of these origins are published with their answers: whoever reads the releases could know them.
 _PUBLISHED = (Origin.ATTACK, Origin.DATASET)
 
@@ -77,7 +77,7 @@ def gold_candidates(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show settled pictures that could become gold, unanimous ones first."""
     now, filtered = domain_now(), CandidateFilter(request, gold_choice.free_panels())
     found = gold_choice.panels_for_gold(filtered.rows)
-    shown = [{"candidate": each, "url": picture_url(each.panel.image, now=now)} for each in found[:MAX_SHOWN]]
+    shown = [{"candidate": each, "url": picture_url(each.panel.image, now=now)} for each in found[:MAX_LISTED]]
     context = {"shown": shown, "count": len(found), "filter": filtered}
     return render(request, "monitoring/gold_candidates.html", context)
 

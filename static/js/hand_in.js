@@ -62,7 +62,7 @@ class HandIn {
   /** @param {HTMLInputElement} input */
   check(input) {
     const file = input.files?.[0];
-    const wrong = file && file.size > Number(input.dataset.most) ? TOO_LARGE : "";
+    const wrong = file && file.size > Number(input.dataset.limit) ? TOO_LARGE : "";
     this.mark(input.name, wrong);
     return !wrong;
   }

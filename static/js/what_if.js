@@ -7,7 +7,7 @@ const place = find(document, "[data-parts]");
 const progress = find(place, "progress", HTMLProgressElement);
 const status = find(place, ".status");
 const list = find(place, ".pictures");
-const most = Number(place.dataset.most);
+const limit = Number(place.dataset.limit);
 const all = Number(place.dataset.pictures);
 const begun = performance.now();
 /** @param {number} number */
@@ -32,7 +32,7 @@ function add({ looked, kinds, items }) {
     cell.dataset.sum = String(sum);
     cell.textContent = formatted(sum);
   }
-  list.insertAdjacentHTML("beforeend", items.slice(0, most - list.children.length).join(""));
+  list.insertAdjacentHTML("beforeend", items.slice(0, limit - list.children.length).join(""));
   status.textContent = `${formatted(progress.value)} of ${formatted(all)} pictures`;
 }
 
@@ -41,7 +41,7 @@ function end() {
   status.textContent = `${formatted(progress.value)} pictures tried in ${seconds} s.`;
   progress.hidden = true;
   find(place, ".none").hidden = list.children.length > 0;
-  find(place, ".more").hidden = list.children.length < most;
+  find(place, ".more").hidden = list.children.length < limit;
   place.dataset.done = "";
 }
 

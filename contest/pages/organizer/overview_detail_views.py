@@ -28,7 +28,7 @@ from labeling.pictures.addresses import picture_url
 from labeling.selectors import images_by_number, images_by_public_id
 from monitoring.gold_choice import counted_answers
 
-MAX_SHOWN = 60
+MAX_LISTED = 60
 
 
 @page(organizer_of)
@@ -49,7 +49,7 @@ def week_left(request: HttpRequest, organizer: User, week: str) -> HttpResponse:
         "week": next((each for each in found.weeks if each.week == name), None),
         "left": len(left),
         "risk": len(risk),
-        "shown": _with_pictures((risk or left)[:MAX_SHOWN], found.now),
+        "shown": _with_pictures((risk or left)[:MAX_LISTED], found.now),
     }
     return render(request, "overview/week.html", context)
 

@@ -32,7 +32,7 @@ from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 
 # How many changed pictures the page lists; the counts include all.
-MAX_SHOWN = 200
+MAX_LISTED = 200
 # Possible changes of a verdict, in the order of the page: key -> words.
 KINDS = {
     "valid": "would be valid",
@@ -59,7 +59,7 @@ def what_if(request: HttpRequest, organizer: User) -> HttpResponse:
         "version": version.version,
         "kinds": KINDS,
         "pictures": pictures_decided(),
-        "max_shown": MAX_SHOWN,
+        "max_listed": MAX_LISTED,
     }
     limits = [("in force", version.policy.min_box_fraction)]
     if form.is_valid():
@@ -91,7 +91,7 @@ def part(request: HttpRequest, organizer: User) -> HttpResponse:
     if not form.is_valid():
         raise WrongFields({name: " ".join(map(str, errors)) for name, errors in form.errors.items()})
     found = try_batch(form.tried, behind=whole_number(request.GET.get("behind", "")) or 0)
-    shown = [_changed_picture_content(each, now) for each in found.changes[:MAX_SHOWN]]
+    shown = [_changed_picture_content(each, now) for each in found.changes[:MAX_LISTED]]
     return JsonResponse(
         {
             "looked": found.looked,
@@ -107,7 +107,7 @@ def _everything(numbers: TriedNumbers, now: datetime) -> dict[str, Any]:
     for each in try_on_all(numbers):
         looked += each.looked
         kinds.update(_kind(change) for change in each.changes)
-        shown += [_changed_picture_content(change, now) for change in each.changes[: MAX_SHOWN - len(shown)]]
+        shown += [_changed_picture_content(change, now) for change in each.changes[: MAX_LISTED - len(shown)]]
     return {"looked": looked, "kinds": {key: kinds[key] for key in KINDS}, "shown": shown}
 
 

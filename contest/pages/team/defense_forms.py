@@ -88,7 +88,7 @@ class UploadField(forms.Field):
 
     def __init__(self, label: str, name: str, help_text: str, *, accept: str = "", required: bool = False) -> None:
         most = FILES[name][1]
-        attributes = {"data-most": most, "accept": accept} | ({"required": True} if required else {})
+        attributes = {"data-limit": most, "accept": accept} | ({"required": True} if required else {})
         super().__init__(
             label=label,
             required=False,
